@@ -39,7 +39,7 @@ import {
 import { accessesOf } from "./accesses.ts";
 import { summarize } from "./present.ts";
 
-/** A new private key (EC P-256, PKCS#8) and the certificate signing request for it, both PEM. */
+/** A new private key (EC P-256, PKCS#8) and its certificate signing request, PEM. */
 interface ClientKey {
   privateKey: string;
   csr: string;
@@ -59,11 +59,11 @@ export interface AccessRequest {
 }
 
 /**
- * Issues a kubeconfig for the caller: creates a key that stays in this process, lets the operator sign it for a right
- * that exists as long as a ClusterAccess object, and audits it before it is returned. A failure leaves no access
- * behind: one that a crash leaves is deleted by the job `write-intents`. Throws 409 cluster_not_ready, 404 and 409 conflict for a
- * cluster that was deleted or suspended since, 409 conflict for one access too many of this cluster, 422 quota_exceeded for one
- * too many of the organization, 503 when the certificate is not signed in time, and what `caller.confirm` throws.
+ * Issues a kubeconfig for the caller: creates a key that stays in this process, lets the operator sign it for a right that exists
+ * as long as a ClusterAccess object, and audits it before it is returned. A failure leaves no access behind: one that a crash
+ * leaves is deleted by the job `write-intents`. Throws 409 cluster_not_ready, 404 and 409 conflict for a cluster that was deleted
+ * or suspended since, 409 conflict for one access too many of this cluster, 422 quota_exceeded for one too many of the
+ * organization, 503 when the certificate is not signed in time, and what `caller.confirm` throws.
  */
 export async function issueKubeconfig(
   deps: Deps,
@@ -73,7 +73,7 @@ export async function issueKubeconfig(
 ): Promise<{ access: ClusterAccess; kubeconfig: string }> {
   const { author } = caller;
   requireAccessible(cluster);
-  const adminKubeconfig = await readAdminSecret(deps, cluster);
+  await readAdminSecret(deps, cluster);
   const { privateKey, csr } = await createClientKey(author.principal.userId, request.id);
   const object = toAccessObject(author, cluster, { ...request, notAfter: findEnd(request, deps.now()) }, csr);
   const intent = await transactAs(deps.db, caller, (tx) => openIntent(tx, author, cluster, request, object));
@@ -82,7 +82,8 @@ export async function issueKubeconfig(
     const created = await createAccess(deps, object);
     isCreated = true;
     const access = await waitForCertificate(deps, created);
-    const kubeconfig = composeAccessKubeconfig(cluster.name, adminKubeconfig, {
+    // Read now, for the cluster may have been made anew with another CA.
+    const kubeconfig = composeAccessKubeconfig(cluster.name, await readAdminSecret(deps, cluster), {
       user: access.spec.subject,
       ...(await readCredential(deps, access, privateKey)),
     });
@@ -245,10 +246,7 @@ function revoked(): ApiError {
   return new ApiError("conflict", "The access was revoked while it was being issued.");
 }
 
-/**
- * Deletes an access whose key is lost. One that cannot be deleted now, and one of which it is not known whether it was
- * created, keep their intent, and the job deletes them.
- */
+/** Deletes an access whose key is lost. The intent of one that cannot be deleted now, or may exist, stays for the job. */
 async function discard({ db, kube, log }: Deps, intent: WriteIntent, isCreated: boolean): Promise<void> {
   const { namespace, name } = intent;
   try {

@@ -37,6 +37,12 @@ function aStatus(type: "Ready" | "Stalled", message: string, certificate?: strin
   };
 }
 
+function aWait(observedGeneration: number): ClusterAccessStatus {
+  const lastTransitionTime = "2026-11-21T09:00:01Z";
+  const condition = { type: "Ready", status: "False", reason: "Any", message: "it is lost" } as const;
+  return { conditions: [{ ...condition, lastTransitionTime, observedGeneration }] };
+}
+
 test("an access is shown without anything that opens a door", () => {
   const record = presentAccess(anAccess(aStatus("Ready", "", "CERT")), PLACE, "alice@example.com");
   expect(record).toEqual({
@@ -68,6 +74,18 @@ describe("the state of an access", () => {
     [
       "that is being deleted",
       anAccess(aStatus("Ready", "", "CERT"), { deletionTimestamp: "2026-11-21T09:30:00Z" }),
+      "revoking",
+      null,
+    ],
+    [
+      "whose deletion waits",
+      anAccess(aWait(2), { deletionTimestamp: "2026-11-21T09:30:00Z", generation: 2 }),
+      "revoking",
+      "it is lost",
+    ],
+    [
+      "that waited for something else when it was deleted",
+      anAccess(aWait(1), { deletionTimestamp: "2026-11-21T09:30:00Z", generation: 2 }),
       "revoking",
       null,
     ],

@@ -61,11 +61,15 @@ export function summarize(access: ClusterAccess): {
   message: string | null;
 } {
   const { metadata, status } = access;
-  if (metadata.deletionTimestamp !== undefined) return { status: "revoking", message: null };
   const find = (type: string) => status?.conditions?.find((condition) => condition.type === type);
+  const ready = find("Ready");
+  if (metadata.deletionTimestamp !== undefined) {
+    // The deletion is a generation of its own: a message of an earlier one says nothing of it.
+    const isOfDeletion = ready?.status === "False" && ready.observedGeneration === metadata.generation;
+    return { status: "revoking", message: isOfDeletion ? ready.message : null };
+  }
   const stalled = find("Stalled");
   if (stalled?.status === "True") return { status: "refused", message: stalled.message };
-  const ready = find("Ready");
   if (ready?.status === "True" && isIssued(access)) return { status: "active", message: null };
   return { status: "pending", message: ready?.message ?? null };
 }

@@ -5,7 +5,7 @@ import { wholeNumber } from "../../shared/crd/fields.ts";
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
 
-/** `pending` waits for its certificate; `refused` never gets one; `revoking` is being deleted. */
+/** `pending` waits for its certificate; `refused` never gets one, or has that of an earlier cluster; `revoking` is being deleted. */
 export const ACCESS_STATUSES = ["pending", "active", "refused", "revoking"] as const;
 const MAX_SUBJECT_LENGTH = 253;
 const MAX_MESSAGE_LENGTH = 4096;
