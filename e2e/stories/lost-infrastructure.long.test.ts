@@ -51,7 +51,7 @@ function waitUntilLost(name: string, part = ""): Promise<Cluster> {
 }
 
 describe.concurrent("lost", () => {
-  test("the cluster, when it was ready: REST and webhooks tell, and an empty one is made by the platform's annotation alone", async () => {
+  test("the cluster, when it was ready: REST and webhooks tell, accesses are not in force, and an empty one is made by the platform's annotation alone", async () => {
     const endpoint = openWebhookEndpoint(stack);
     const hook = { url: endpoint.url, events: ["cluster.degraded" as const] };
     await endpoint.useSecret(
@@ -65,6 +65,10 @@ describe.concurrent("lost", () => {
     const clusters = await engineer.client.listAll(clusterKind, { namespace: engineer.namespace });
     const name = clusters.find(({ spec }) => spec.displayName === "shop")?.metadata.name ?? "";
     const before = (await readEngine(name)).metadata.uid;
+    const ttl = { ttl_seconds: 3600 };
+    const issue = () => alice.call("issueKubeconfig", { orgID, clusterID, body: ttl });
+    const [kept, revoked] = [expectStatus(201, await issue()).id, expectStatus(201, await issue()).id];
+    const read = (accessID: string) => alice.call("getClusterAccess", { orgID, clusterID, accessID });
 
     await deleteByHand(CAPI_CLUSTERS, name);
     await waitUntilLost(name);
@@ -80,6 +84,13 @@ describe.concurrent("lost", () => {
     await waitFor("the Event", async () =>
       (await engineer.listEvents(name)).some(({ reason }) => reason === "InfrastructureLost"),
     );
+    // The cluster may come back with the right.
+    expectStatus(204, await alice.call("revokeClusterAccess", { orgID, clusterID, accessID: revoked }));
+    const waiting = await waitFor("the access to say what it waits for", async () => {
+      const record = expectStatus(200, await read(revoked));
+      return record.status_message === null ? undefined : record;
+    });
+    expect(waiting).toMatchObject({ status: "revoking", status_message: expect.stringContaining("is lost") });
     // Any change makes the operator look again: it still makes nothing.
     const { metadata } = await engineer.patchCluster(name, { spec: { displayName: "lost" } });
     await waitFor("the change to be seen", async () => {
@@ -100,6 +111,12 @@ describe.concurrent("lost", () => {
     expect(back.metadata.annotations ?? {}).not.toHaveProperty([ANNOTATION_RECREATE]);
     expect(back.status?.transitions?.at(-1)?.type).toBe("Recovered");
     await waitFor("REST to show it", async () => (await status()) === "running");
+    // A new CA: the kubeconfig of the one before opens nothing.
+    await waitFor("the revoked access to be gone", async () => (await read(revoked)).status === 404);
+    await waitFor("the other one to be refused", async () => {
+      return expectStatus(200, await read(kept)).status === "refused";
+    });
+    expectStatus(201, await issue());
   });
 
   test("the cluster, while it was created: it is not created again, and can be deleted", async () => {

@@ -7,20 +7,19 @@ import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { composeKubeconfig, type KubeconfigCredential } from "../../shared/kube/kubeconfig.ts";
 import { CLOCK_SKEW_MS } from "../../shared/program/time.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
-import type { AuthorityKind, CaCertificate } from "../tenant/authority.ts";
+import {
+  ANNOTATION_CA_REVISION,
+  ANNOTATION_CAPI_UID,
+  ANNOTATION_LOST_CA,
+  type AuthorityKind,
+  type CaCertificate,
+} from "../tenant/authority.ts";
 import { nameAdminGroup } from "../tenant/subjects.ts";
 
 /** A hash of what a credential was issued from; with another value it is issued again. */
 export const ANNOTATION_BASIS = "cloud.marina.dev/credential-basis";
 export const ANNOTATION_RENEW_AT = "cloud.marina.dev/renew-at";
 export const ANNOTATION_CONTENT = "cloud.marina.dev/content";
-/** The revision of the CA's Secret whose certificate was last found equal to that in the credential. */
-const ANNOTATION_CA_REVISION = "cloud.marina.dev/credential-authority";
-
-/** The uid of the Cluster API cluster whose CA the credential holds: that cluster never gets another CA. */
-const ANNOTATION_CAPI_UID = "cloud.marina.dev/credential-engine";
-/** The uid of the Cluster API cluster, and the revision of its CA's Secret that holds another CA than the credential. */
-const ANNOTATION_LOST_CA = "cloud.marina.dev/lost-authority";
 
 export const LIFETIME_MS = 7 * 24 * 3600 * 1000;
 /** Renewed at two thirds: a reader has at least two days before it expires. */

@@ -14,13 +14,20 @@ const { cluster } = aCluster().observed;
 const target = { id: "one", cluster, tenant: {} as never };
 const deleted = { ...cluster, metadata: { ...cluster.metadata, deletionTimestamp: NOW.toISOString() } };
 
+const END = new Date("2026-01-01T00:10:00Z");
+const deletedAt = (deletionTimestamp: string) => ({
+  ...ACCESS,
+  metadata: { ...ACCESS.metadata, deletionTimestamp },
+});
+
 test.each([
-  ["an access that was revoked", target, NOW, 1],
-  ["none that has expired", target, new Date("2026-01-01T00:10:00Z"), 0],
-  ["none of a cluster that is deleted", { ...target, cluster: deleted }, NOW, 0],
-  ["none that never was given", undefined, NOW, 0],
-])("the feed of a cluster names %s", (_, given, now, count) => {
-  const events = composeRevocationEvents(ACCESS, given, now);
+  ["an access that was revoked", ACCESS, target, NOW, 1],
+  ["none that has expired", deletedAt("2026-01-01T00:10:00Z"), target, END, 0],
+  ["one that was revoked, and has expired since", deletedAt("2026-01-01T00:01:00Z"), target, END, 1],
+  ["none of a cluster that is deleted", ACCESS, { ...target, cluster: deleted }, NOW, 0],
+  ["none that never was given", ACCESS, undefined, NOW, 0],
+])("the feed of a cluster names %s", (_, access, given, now, count) => {
+  const events = composeRevocationEvents(access, given, now);
   expect(events.map(({ reason, note }) => `${reason} ${note}`)).toEqual(
     Array.from({ length: count }, () => expect.stringMatching(/^AccessRevoked An access of ann was revoked/)),
   );

@@ -1,3 +1,4 @@
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { findNamespaceOrganization, type Organization } from "../../shared/crd/organization.ts";
@@ -7,6 +8,8 @@ import type { Caches } from "../caches.ts";
 import { findOlderDuplicate } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
+import { findHeldCa } from "../tenant/authority.ts";
+import { isSignedBy } from "../tenant/sign.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
 
 /** All that is known about one access when it is reconciled: plain data, no client. */
@@ -21,12 +24,18 @@ export interface ObservedAccess {
   cluster: Cluster | undefined;
   /** Its API server; undefined until it has an endpoint, a CA and an initialized control plane. */
   tenant: Tenant | undefined;
+  /** Cluster API has the cluster, and it is this platform's. */
+  hasCapi: boolean;
+  /** Its CA is not known to be that of the Cluster API cluster that is there now. */
+  isCaUnsettled: boolean;
   /** A foreign Cluster API cluster has the name of its cluster. */
   nameTaken: boolean;
   /** The other accesses of the same subject to the same cluster. */
   siblings: readonly ClusterAccess[];
   /** Whether this process is issuing the access, and the cache does not show its certificate yet. */
   isIssuing: (access: ClusterAccess) => boolean;
+  /** As `findOutdated`. */
+  isOutdated: (access: ClusterAccess) => boolean;
 }
 
 /** Gathers an access from the caches; undefined = it is deleted. `issuing`: keys of those that are being issued. */
@@ -40,6 +49,7 @@ export function observeAccess(
   const { namespace } = access.metadata;
   const clusterKey = `${namespace}/${access.spec.clusterName}`;
   const tenant = findTenant(caches, clusterKey);
+  const { capi, nameTaken } = findCapi(caches, clusterKey);
   const isSibling = (other: ClusterAccess) =>
     other.metadata.uid !== access.metadata.uid && other.spec.subject === access.spec.subject;
   return {
@@ -49,8 +59,36 @@ export function observeAccess(
     candidateId: createId(),
     cluster: caches.clusters.get(clusterKey),
     tenant: tenant?.state.controlPlaneInitialized === true ? tenant : undefined,
-    nameTaken: findCapi(caches, clusterKey).nameTaken,
+    hasCapi: capi !== undefined,
+    isCaUnsettled: findCa(caches, clusterKey, tenant)?.kind === "former",
+    nameTaken,
     siblings: caches.accesses.byIndex(INDEX_CLUSTER, clusterKey).filter(isSibling),
     isIssuing: (other) => issuing.has(objectKey(other)),
+    isOutdated: findOutdated(caches, clusterKey, tenant),
   };
+}
+
+/**
+ * Whether an access to a cluster, "namespace/name", has a certificate that another CA has signed than the cluster's: that of an
+ * earlier one in its place. None has, while the CA is not known. Each certificate is looked at once.
+ */
+export function findOutdated(
+  caches: Caches,
+  clusterKey: string,
+  tenant = findTenant(caches, clusterKey),
+): (access: ClusterAccess) => boolean {
+  const ca = findCa(caches, clusterKey, tenant);
+  if (ca?.kind !== "current") return () => false;
+  const signed = new Map<string, boolean>();
+  return ({ status }) => {
+    const { certificate } = status ?? {};
+    if (certificate === undefined) return false;
+    const isSigned = signed.get(certificate) ?? isSignedBy(certificate, ca.certificate);
+    signed.set(certificate, isSigned);
+    return !isSigned;
+  };
+}
+
+function findCa(caches: Caches, clusterKey: string, tenant: Tenant | undefined) {
+  return tenant && findHeldCa(caches.credentials.get(nameAdminSecret(clusterKey)), tenant);
 }

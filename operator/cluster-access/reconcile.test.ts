@@ -62,9 +62,12 @@ function observe(rest: Partial<ObservedAccess> = {}): ObservedAccess {
     cluster,
     candidateId: "new",
     tenant: {} as Tenant,
+    hasCapi: true,
+    isCaUnsettled: false,
     nameTaken: false,
     siblings: [],
     isIssuing: () => false,
+    isOutdated: () => false,
     ...rest,
   };
 }

@@ -13,15 +13,18 @@ import {
   isIssued,
   isUserId,
 } from "../../shared/crd/cluster-access.ts";
-import { idOf } from "../../shared/crd/identity.ts";
+import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
+import { findRestoredAt, idOf } from "../../shared/crd/identity.ts";
 import { ANNOTATION_IDENTITY, LABEL_CLUSTER_ID, LABEL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { isOlder } from "../../shared/kube/object.ts";
+import { CLOCK_SKEW_MS } from "../../shared/program/time.ts";
 import {
   findIdentityProblem,
   findMissingMetadata,
   hasFinalizer,
   isDeleting,
+  isRecreationRequested,
   isSuspended,
 } from "../identity/identity.ts";
 import { composeNameTaken } from "../identity/ownership.ts";
@@ -49,7 +52,7 @@ export type AccessDecision =
   | { kind: "ignore"; expiresAt?: Date }
   /** Id, organization and finalizer first: a right without an object could never be revoked. */
   | { kind: "label"; metadata: MetadataChange; expiresAt: Date }
-  | { kind: "wait"; reason: string; message: string; expiresAt: Date }
+  | { kind: "wait"; reason: string; message: string; expiresAt: Date | undefined }
   | { kind: "reject"; problem: Problem; expiresAt: Date };
 
 /** Decides what to do for one access. */
@@ -57,9 +60,7 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   const { access, organization, cluster, tenant } = observed;
   const { metadata, spec } = access;
   if (isDeleting(access)) {
-    return hasFinalizer(metadata)
-      ? { kind: "revoke", target: findRevokeTarget(observed) }
-      : { kind: "ignore" };
+    return hasFinalizer(metadata) ? decideRevocation(observed, now) : { kind: "ignore" };
   }
   const expiresAt = findExpiry(access);
   if (expiresAt <= now) return { kind: "delete" };
@@ -92,6 +93,14 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   }
   if (tenant === undefined) {
     const message = `The control plane of ${spec.clusterName} is not up yet; the access is issued as soon as it is.`;
+    return { kind: "wait", reason: "WaitingForControlPlane", message, expiresAt };
+  }
+  if (observed.isOutdated(access)) {
+    const message = `The cluster ${spec.clusterName} was made anew after this access was issued, and its kubeconfig opens nothing any more. Delete this access, and have another one issued.`;
+    return { kind: "reject", problem: { reason: "ClusterRecreated", message }, expiresAt };
+  }
+  if (observed.isCaUnsettled) {
+    const message = `The certificate authority of ${spec.clusterName} is being looked up; the access is issued as soon as it is known.`;
     return { kind: "wait", reason: "WaitingForControlPlane", message, expiresAt };
   }
   const missing = findMissing(observed, organization.id);
@@ -128,16 +137,47 @@ function findMissing({ access, candidateId }: ObservedAccess, organizationId: st
   return isMarked ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
 }
 
-/** A deleted cluster, or one whose API server is unknown, needs no revocation; a duplicate's binding is the older one's. */
-function findRevokeTarget({
-  access,
-  cluster,
-  tenant,
-  olderDuplicate,
-}: ObservedAccess): GrantTarget | undefined {
+/**
+ * A duplicate's binding is the older one's. A cluster that is deleted takes its bindings with it, and one that is made anew has
+ * none of them. Any other may come back with all that its etcd holds: an access to it stays until its rights there are ended.
+ */
+function decideRevocation(observed: ObservedAccess, now: Date): AccessDecision {
+  const { access, cluster, tenant, hasCapi, olderDuplicate } = observed;
   const id = access.metadata.labels?.[LABEL_ID];
-  if (cluster === undefined || tenant === undefined || id === undefined) return undefined;
-  return olderDuplicate === undefined ? { id, cluster, tenant } : undefined;
+  const nothing = { kind: "revoke", target: undefined } as const;
+  if (cluster === undefined || id === undefined || olderDuplicate !== undefined) return nothing;
+  if (tenant !== undefined) return { kind: "revoke", target: { id, cluster, tenant } };
+  const mayReturn = !isDeleting(cluster) && !isRecreationRequested(cluster) && mayHaveAccesses(cluster);
+  if (!mayReturn || !mayHaveRights(access, now)) return nothing;
+  const { clusterName } = access.spec;
+  const end = findExpiry(access);
+  const expiresAt = end > now ? end : undefined;
+  if (hasCapi) {
+    const message = `The API server of ${clusterName} is not up; the rights of this access are taken away there as soon as it is.`;
+    return { kind: "wait", reason: "WaitingForControlPlane", message, expiresAt };
+  }
+  const message = `The cluster ${clusterName} is lost, and may come back with the rights of this access: they are taken away then. The access is gone at once when the cluster is made anew or deleted. ${ADVICE_BY_REASON[INFRASTRUCTURE_LOST].kubectl}`;
+  return { kind: "wait", reason: INFRASTRUCTURE_LOST, message, expiresAt };
+}
+
+/** Before a cluster was ready for the first time nothing is issued in it; a restored one may have lost its status. */
+function mayHaveAccesses(cluster: Cluster): boolean {
+  return cluster.status?.firstReadyAt !== undefined || findRestoredAt(cluster) !== undefined;
+}
+
+/**
+ * Whether a cluster that comes back may hold rights of an access that is being deleted. After its end its certificate opens
+ * nothing, but a person may be let in under the name that the tenant has bound. A restored one has lost what was issued.
+ */
+function mayHaveRights(access: ClusterAccess, now: Date): boolean {
+  if (!isIssued(access) && findRestoredAt(access) === undefined) return false;
+  return findExpiry(access) > now || (isUserId(access.spec.subject) && wasRevoked(access, now));
+}
+
+/** Whether an access that is being deleted was taken away before its end, at which it is deleted anyway. */
+export function wasRevoked(access: ClusterAccess, now: Date): boolean {
+  const end = findExpiry(access).getTime();
+  return end > now.getTime() || Date.parse(access.metadata.deletionTimestamp ?? "") + CLOCK_SKEW_MS < end;
 }
 
 /** Whether an access may be in force: neither expired, nor being deleted, nor refused, as what was revoked before a backup is. */
@@ -146,8 +186,9 @@ export function isLive(access: ClusterAccess, now: Date): boolean {
 }
 
 /** Issued accesses, and those that are being issued, before waiting ones, then by age. What may not be issued counts for none. */
-function comesFirst(other: ClusterAccess, { access: own, isIssuing }: ObservedAccess, now: Date): boolean {
-  if (!isLive(other, now) || confirmationOf(other) !== "confirmed") return false;
+function comesFirst(other: ClusterAccess, observed: ObservedAccess, now: Date): boolean {
+  const { access: own, isIssuing, isOutdated } = observed;
+  if (!isLive(other, now) || confirmationOf(other) !== "confirmed" || isOutdated(other)) return false;
   const [left, right] = [other, own].map((access) => isIssued(access) || isIssuing(access));
   if (left !== right) return left === true;
   return isOlder(other.metadata, own.metadata);
@@ -159,7 +200,7 @@ export function composeRevocationEvents(
   target: GrantTarget | undefined,
   now: Date,
 ): RecordedEvent[] {
-  if (target === undefined || isDeleting(target.cluster) || findExpiry(access) <= now) return [];
+  if (target === undefined || isDeleting(target.cluster) || !wasRevoked(access, now)) return [];
   const note = `An access${whoseIs(access)} was revoked: its kubeconfig is refused, and bindings that named it do so no longer.`;
   return [composeEvent(access, target.cluster, { reason: "AccessRevoked", note })];
 }

@@ -6,7 +6,6 @@ import {
   type ClusterAccess,
   type ClusterAccessStatus,
   clusterAccessKind,
-  findExpiry,
   isIssued,
   isUserId,
   nameAccessGroup,
@@ -29,7 +28,7 @@ import { removeEndedSubjects, SWEEP_PAUSE_MS, type Sweeps, UnfinishedSweepError 
 import type { TenantAccess } from "../tenant/tenant.ts";
 import type { AccessPart } from "../tenant/tenant-records.ts";
 import { composeTokenSteps, findIssued, type IssuedAccess, issueAccessByTenant } from "./issue.ts";
-import { observeAccess } from "./observe.ts";
+import { findOutdated, observeAccess } from "./observe.ts";
 import {
   type AccessDecision,
   composeExpiryEvents,
@@ -37,6 +36,7 @@ import {
   type GrantTarget,
   isLive,
   reconcileAccess,
+  wasRevoked,
 } from "./reconcile.ts";
 import { type AccessOutcome, composeAccessStatus, composeFailure, ownAccessStatus } from "./status.ts";
 
@@ -234,9 +234,12 @@ async function sign(
 function findEndedUser({ caches }: AccessDeps, access: ClusterAccess, now: Date): string | undefined {
   const { subject, clusterName } = access.spec;
   // Any other name may be one of the tenant's own identity provider, too.
-  if (findExpiry(access) <= now || !isUserId(subject)) return undefined;
-  const others = caches.accesses.byIndex(INDEX_CLUSTER, toKey(access.metadata.namespace, clusterName));
-  const isHeld = others.some((other) => other.spec.subject === subject && isLive(other, now));
+  if (!wasRevoked(access, now) || !isUserId(subject)) return undefined;
+  const clusterKey = toKey(access.metadata.namespace, clusterName);
+  const isOutdated = findOutdated(caches, clusterKey);
+  const isHeld = caches.accesses
+    .byIndex(INDEX_CLUSTER, clusterKey)
+    .some((other) => other.spec.subject === subject && isLive(other, now) && !isOutdated(other));
   return isHeld ? undefined : subject;
 }
 

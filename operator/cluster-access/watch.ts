@@ -1,13 +1,20 @@
 import type { Controller } from "../../shared/controller/controller.ts";
+import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { listConcernedNamespaces } from "../../shared/crd/organization.ts";
+import type { Secret } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { enqueueTo } from "../caches.ts";
-import { findWithSameId } from "../identity/identity.ts";
+import { findWithSameId, isRecreationRequested } from "../identity/identity.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
-import { findChangedAuthority, isTenantChanged } from "../tenant/authority.ts";
+import {
+  ANNOTATION_CAPI_UID,
+  ANNOTATION_LOST_CA,
+  findChangedAuthority,
+  isTenantChanged,
+} from "../tenant/authority.ts";
 
 /** Adds the key of an access for every change that it depends on. */
 export function watchAccesses(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
@@ -27,8 +34,11 @@ export function watchAccesses(cacheSet: CacheSet, controller: Pick<Controller, "
     const { metadata, spec, status } = change.object;
     const isDeletion = metadata.deletionTimestamp !== change.previous?.metadata.deletionTimestamp;
     const isResumed = spec.suspend !== change.previous?.spec.suspend;
+    const isRecreated =
+      isRecreationRequested(change.object) !==
+      (change.previous !== undefined && isRecreationRequested(change.previous));
     const isReady = status?.firstReadyAt !== change.previous?.status?.firstReadyAt;
-    if (isDeletion || isResumed || isReady || change.type !== "updated")
+    if (isDeletion || isResumed || isRecreated || isReady || change.type !== "updated")
       addAllOf(objectKey(change.object), change);
   });
   cacheSet.listen("capiClusters", (change) => {
@@ -38,9 +48,21 @@ export function watchAccesses(cacheSet: CacheSet, controller: Pick<Controller, "
     const cluster = findChangedAuthority(cacheSet.caches, change.object);
     if (cluster !== undefined) addAllOf(cluster, change);
   });
+  cacheSet.listen("credentials", (change) => {
+    const { namespace, name } = change.object.metadata;
+    const cluster = clusterOfAdminSecret(name);
+    if (cluster !== undefined && caOf(change.previous) !== caOf(change.object))
+      addAllOf(toKey(namespace, cluster), change);
+  });
   cacheSet.listen("namespaces", (change) => {
     for (const namespace of listConcernedNamespaces(caches.namespaces, change))
       for (const access of caches.accesses.byIndex(INDEX_NAMESPACE, namespace))
         add(objectKey(access), change);
   });
+}
+
+/** The CA that an admin kubeconfig holds, and of which Cluster API cluster: it is renewed for other reasons, too. */
+function caOf(secret: Secret | undefined): string {
+  const annotations = secret?.metadata.annotations ?? {};
+  return `${annotations[ANNOTATION_CAPI_UID]} ${annotations[ANNOTATION_LOST_CA]} ${secret?.data?.["ca.crt"]}`;
 }

@@ -2,12 +2,12 @@ import { findCondition, type Problem } from "../../shared/controller/conditions.
 import type { Plan, Step } from "../../shared/controller/plan.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
-import { identityOf, idOf } from "../../shared/crd/identity.ts";
+import { identityOf } from "../../shared/crd/identity.ts";
 import { ANNOTATION_RECREATE } from "../../shared/crd/names.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { listNames } from "../../shared/program/wording.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
-import { displayNameOf } from "../identity/identity.ts";
+import { displayNameOf, isRecreationRequested } from "../identity/identity.ts";
 import { markCapiUid } from "../subnets/lock.ts";
 import type { ObservedCluster } from "./observe.ts";
 
@@ -17,7 +17,8 @@ import type { ObservedCluster } from "./observe.ts";
  * it. Undefined = nothing is lost, or the platform's annotation to create it again is there.
  */
 export function findLoss(observed: ObservedCluster): Problem | undefined {
-  const lost = wasThere(observed) && !isRecreationRequested(observed) ? describeLoss(observed) : undefined;
+  const isLost = wasThere(observed) && !isRecreationRequested(observed.cluster);
+  const lost = isLost ? describeLoss(observed) : undefined;
   if (lost === undefined) return undefined;
   const message = `${lost} ${ADVICE_BY_REASON[INFRASTRUCTURE_LOST].kubectl}`;
   return { reason: INFRASTRUCTURE_LOST, message };
@@ -47,8 +48,8 @@ function findMissing({ cluster, capi, probe }: ObservedCluster, wasLost: boolean
 
 /** What is left of a cluster that lost a part is deleted, once the platform has asked for an empty one in its place. */
 export function planRecreation(observed: ObservedCluster): Step | undefined {
-  const { capi, lostParts } = observed;
-  if (capi === undefined || lostParts.length === 0 || !isRecreationRequested(observed)) return undefined;
+  const { cluster, capi, lostParts } = observed;
+  if (capi === undefined || lostParts.length === 0 || !isRecreationRequested(cluster)) return undefined;
   const { namespace = "", name, uid } = capi.object.metadata;
   return { verb: "delete", kind: capiClusterKind, namespace, name, uid };
 }
@@ -92,11 +93,6 @@ function describeLoss(observed: ObservedCluster): string | undefined {
 function isBeingLost({ capi, lostParts }: ObservedCluster): boolean {
   const isMissing = capi !== undefined && (capi.state.deleting || capi.state.missingParts.length > 0);
   return isMissing || lostParts.length > 0;
-}
-
-function isRecreationRequested({ cluster }: ObservedCluster): boolean {
-  const id = idOf(cluster);
-  return id !== undefined && cluster.metadata.annotations?.[ANNOTATION_RECREATE] === id;
 }
 
 /** Whether the plan reports for the first time that infrastructure is lost: tenants receive a webhook at once. */

@@ -21,7 +21,7 @@ import { earliest } from "../../shared/program/time.ts";
 import type { AddOnObstacles } from "../add-ons/observe.ts";
 import type { Caches, RunContext } from "../caches.ts";
 import type { InfrastructureReader } from "../capi/infrastructure.ts";
-import { type CapiCluster, capiClusterKind, capiClusterNameOf } from "../capi/kinds.ts";
+import { capiClusterKind, capiClusterNameOf } from "../capi/kinds.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
 import { findDesiredCapiCluster, mayStillBeMade, type TopologyWrites } from "../capi/topology.ts";
 import { isReleased } from "../identity/identity.ts";

@@ -8,7 +8,13 @@ import {
   identityOf,
   idOf,
 } from "../../shared/crd/identity.ts";
-import { ANNOTATION_IDENTITY, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import {
+  ANNOTATION_IDENTITY,
+  ANNOTATION_RECREATE,
+  FINALIZER,
+  LABEL_ID,
+  LABEL_ORG_ID,
+} from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Organization } from "../../shared/crd/organization.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
@@ -142,6 +148,12 @@ export function isDeleting({ metadata }: KubeObject): boolean {
  */
 export function isSuspended(cluster: Cluster | undefined): boolean {
   return cluster?.spec.suspend === true && cluster.metadata.deletionTimestamp === undefined;
+}
+
+/** Whether the platform has asked for an empty cluster in the place of one that is lost. */
+export function isRecreationRequested(cluster: Cluster): boolean {
+  const id = idOf(cluster);
+  return id !== undefined && cluster.metadata.annotations?.[ANNOTATION_RECREATE] === id;
 }
 
 /**

@@ -24,6 +24,7 @@ import {
 import { decideBindings, reconcileAdminKubeconfig } from "../admin-kubeconfig/reconcile.ts";
 import type { CacheSet, Caches, RunContext } from "../caches.ts";
 import { enqueueTo } from "../caches.ts";
+import { findOutdated } from "../cluster-access/observe.ts";
 import { findChangedAuthority, isTenantChanged, readCapiAccess } from "../tenant/authority.ts";
 import { composeAdminBinding, ensureBindings } from "../tenant/binding.ts";
 import { requestToken, type Signers } from "../tenant/issue.ts";
@@ -80,13 +81,18 @@ export async function runTenantBindings(
       : delayInitialCheck(issue.renewInMs, caches.clusters.size, deps.random());
   deps.checked.add(key);
   if (delayMs > 0) return { requeueAfterMs: delayMs };
+  const isOutdated = findOutdated(caches, key);
   try {
     await deps.accessHealth.record(key, "bindings", () =>
       tenants.withTenant(cluster, tenant, context.signal, async (client) => {
         // A right that has ended is taken away first, whatever issuing takes.
         await ensureBindings(
           client,
-          () => decideBindings(cluster, basis, observeAccesses(caches, key), deps.now()),
+          () => {
+            // The kubeconfigs of an earlier cluster in its place open nothing in this one.
+            const accesses = observeAccesses(caches, key).filter((access) => !isOutdated(access));
+            return decideBindings(cluster, basis, accesses, deps.now());
+          },
           { sweeps: deps.sweeps, key, onAdmins: (found) => deps.tenantRecords.recordAdmins(key, found) },
         );
         deps.tenantRecords.recordGeneration(key, basis.credentialsGeneration);

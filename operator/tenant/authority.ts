@@ -48,6 +48,38 @@ export interface CapiAccess {
   credential: { cert: string; key: string } | { token: string };
 }
 
+/** The uid of the Cluster API cluster whose CA an admin kubeconfig holds: that cluster never gets another CA. */
+export const ANNOTATION_CAPI_UID = "cloud.marina.dev/credential-engine";
+/** The revision of the CA's Secret whose certificate was last found equal to that in an admin kubeconfig. */
+export const ANNOTATION_CA_REVISION = "cloud.marina.dev/credential-authority";
+/** The uid of the Cluster API cluster, and the revision of its CA's Secret that holds another CA than its admin kubeconfig. */
+export const ANNOTATION_LOST_CA = "cloud.marina.dev/lost-authority";
+
+/** The CA that a cluster is known to have, by its admin kubeconfig. */
+type HeldCa =
+  | { kind: "current"; certificate: string }
+  /** The admin kubeconfig is still that of an earlier Cluster API cluster, whose CA may be another one. */
+  | { kind: "former" }
+  /** There is none, its CA is lost, or may change at any time. */
+  | { kind: "unknown" };
+
+/** Reads from the trimmed admin kubeconfig of a cluster which CA that has. PEM. */
+export function findHeldCa(
+  credential: Secret | undefined,
+  { authority, capiUid }: { authority: Authority; capiUid: string },
+): HeldCa {
+  const annotations = credential?.metadata.annotations ?? {};
+  const heldUid = annotations[ANNOTATION_CAPI_UID];
+  const certificate = credential?.data?.["ca.crt"];
+  if (authority.kind !== "ca" || heldUid === undefined || certificate === undefined)
+    return { kind: "unknown" };
+  if (heldUid !== capiUid) return { kind: "former" };
+  const isLost =
+    annotations[ANNOTATION_LOST_CA]?.startsWith(`${capiUid} `) === true &&
+    annotations[ANNOTATION_CA_REVISION] !== authority.revision;
+  return isLost ? { kind: "unknown" } : { kind: "current", certificate };
+}
+
 export interface AuthorityCaches {
   authorities: Pick<Store<AuthoritySecret>, "get">;
 }

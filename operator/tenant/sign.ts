@@ -89,6 +89,17 @@ export async function isCertificateOf(certificate: string, csr: string): Promise
   }
 }
 
+/** Whether the key of one of these CAs (PEM) has signed a certificate; false for a text that is none. */
+export function isSignedBy(certificate: string, caCertificates: string): boolean {
+  try {
+    const signed = new X509Certificate(certificate);
+    const authorities = caCertificates.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
+    return (authorities ?? []).some((text) => signed.verify(new X509Certificate(text).publicKey));
+  } catch {
+    return false;
+  }
+}
+
 /** The end of a certificate's validity. Throws for a text that is none. */
 export function readNotAfter(certificate: string): Date {
   return new Date(new X509Certificate(certificate).validTo);
