@@ -1,8 +1,10 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import type { Deps } from "../deps.ts";
@@ -96,6 +98,22 @@ test("a kubeconfig that is returned is audited, and nothing of it is left open",
     isHeld: true,
     intents: 0,
   });
+});
+
+test("a kubeconfig has the CA that its cluster has when it is signed, for the cluster may be made anew meanwhile", async () => {
+  const ca = Buffer.from("another CA").toString("base64");
+  const admin = `clusters: [{cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: ${ca}}}]`;
+  const data = { value: Buffer.from(admin).toString("base64") };
+  const name = nameAdminSecret(cluster.name);
+  const { kubeconfig } = await issueKubeconfig(
+    withSigner(() =>
+      api.deps.kube.mergePatch(secretKind, cluster.namespace, name, { data }, { fieldManager: "test" }),
+    ),
+    asAuthorized(author),
+    cluster,
+    request(),
+  );
+  expect(kubeconfig).toContain(ca);
 });
 
 test("an access whose process ends before the kubeconfig is returned is deleted, and audited as failed", async () => {
