@@ -15,7 +15,6 @@ import {
   RETRY_AFTER,
   requireCluster,
   requireNodePool,
-  requireNodePoolToChange,
 } from "../resources/write/index.ts";
 import { checkPoolRules } from "./collection.ts";
 import { exampleDeletedNodePool, exampleNewNodePool, exampleNodePoolDryRun } from "./examples.ts";
@@ -174,7 +173,7 @@ function addUpdate(router: Router, deps: Deps, published: CapabilitiesReader): v
       ],
     },
     async (c, { orgId, caller, params, query, readBody }) => {
-      const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);
+      const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
       const change = toNodePoolChange(await readBody());
       const capabilities =
         change.settings.nodeLabels === undefined
@@ -219,7 +218,7 @@ function addDelete(router: Router, deps: Deps): void {
       errors: ["conflict", "deletion_protected", "precondition_failed"],
     },
     async (c, { orgId, caller, params, query }) => {
-      const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);
+      const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
       const { object: deleting, effects } = await deleteNodePool(deps, caller, pool, {
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,

@@ -23,8 +23,7 @@ import {
   createObject,
   deleteObject,
   isWriteIntended,
-  requireCluster,
-  requireNotSuspended,
+  requireResumedCluster,
   requireUnprotected,
   type ScheduledOption,
   type WriteResult,
@@ -85,8 +84,7 @@ export async function createNodePool(
 
 /** Throws 404 for a cluster that is deleted, 409 conflict for one that is suspended or being deleted. */
 async function requireOpenCluster(tx: Queryable, orgId: string, clusterId: string): Promise<void> {
-  const cluster = await requireCluster(tx, orgId, clusterId);
-  requireNotSuspended(cluster);
+  const cluster = await requireResumedCluster(tx, { orgId, clusterId });
   const message = "The cluster is being deleted; no node pool can be added.";
   if (cluster.status === "deleting") throw new ApiError("conflict", message);
   // Kubernetes may still refuse that deletion.
@@ -108,7 +106,7 @@ export function toNewObject(place: ObjectPlace, pool: NewNodePool) {
 
 /**
  * Changes a pool: what is there already is not written. Throws 422 for the merged result, a taken name and
- * quota_exceeded, 409 conflict, and what `changeObject` throws.
+ * quota_exceeded, 409 conflict, also for a suspended cluster, and what `changeObject` throws.
  */
 export async function updateNodePool(
   deps: Deps,
@@ -147,13 +145,20 @@ export async function updateNodePool(
         before: auditNodePool(spec, changed),
         after: auditNodePool(merged, changed),
         ...assessed,
+        async check(tx) {
+          await requireResumedCluster(tx, pool);
+          await assessed.check?.(tx);
+        },
         name: typeof patch.displayName === "string" ? patch.displayName : undefined,
       };
     },
   });
 }
 
-/** Requests the deletion of a pool, by a request or as `scheduled`. Throws 409 deletion_protected for a protected one, and what `deleteObject` throws. */
+/**
+ * Requests the deletion of a pool, by a request or as `scheduled`. Throws 409 deletion_protected for a protected one, 409 conflict for
+ * one of a suspended cluster, and what `deleteObject` throws.
+ */
 export async function deleteNodePool(
   deps: Deps,
   caller: Caller,
@@ -168,8 +173,13 @@ export async function deleteNodePool(
       const { object } = current;
       requireUnprotected(current, "node pool");
       const amounts = amountsOfDelete(pool.id, object);
+      const schedule = scheduled?.(current);
       return {
-        ...scheduled?.(current),
+        ...schedule,
+        async check(tx) {
+          await requireResumedCluster(tx, pool);
+          await schedule?.check?.(tx);
+        },
         before: auditNodePool(object.spec),
         effects: assessChange(deps, amounts, {
           change: { ...pool, before: toBilledPool(pool.id, object.spec, object), after: undefined },

@@ -199,3 +199,26 @@ test("a waiting organization whose usage cannot be priced any more keeps no othe
     await api.close();
   }
 });
+
+test("a close that is asked for twice with one key is carried out once, and its dry run keeps no key", async () => {
+  const api = await startInvoicingApp();
+  try {
+    const path = "/api/v1/admin/billing/close?month=2025-01";
+    const headers = { "idempotency-key": "close" };
+    const post = (query = "") => api.request("POST", `${path}${query}`, { as: "staff", headers });
+    const read = async () => [
+      ...(await api.deps.sql`
+        select count(*)::int as audited from audit_log where action = 'month.close'`),
+      ...(await api.deps.sql`select status from idempotency_keys where key = 'close'`),
+    ];
+    for (let time = 0; time < 2; time++) expect((await post("&dry_run=true")).status).toBe(200);
+    expect(await read()).toEqual([{ audited: 0 }]);
+    const [first, again] = [await post(), await post()];
+    expect([first.status, again.status]).toEqual([202, 202]);
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    // The response is stored in the transaction of the effect: neither can be lost without the other.
+    expect(await read()).toEqual([{ audited: 1 }, { status: 202 }]);
+  } finally {
+    await api.close();
+  }
+});

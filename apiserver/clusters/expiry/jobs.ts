@@ -13,7 +13,7 @@ import {
   type ProjectedCluster,
   type ProjectedNodePool,
 } from "../../resources/project/index.ts";
-import { isWriteIntended, requireNodePoolToChange } from "../../resources/write/index.ts";
+import { isWriteIntended } from "../../resources/write/index.ts";
 import type { PeriodicJob } from "../../work/periodic.ts";
 import { deleteCluster } from "../write.ts";
 import { composeNotice, isAnnounced, isDue, listNoticeIds } from "./due.ts";
@@ -73,7 +73,7 @@ async function expireOrLog(deps: Deps, object: Expiring): Promise<void> {
 }
 
 async function expire(deps: Deps, object: Expiring): Promise<void> {
-  const { db, now } = deps;
+  const { now } = deps;
   const scheduled = (current: Pick<Expiring, "id" | "object">) => {
     const { expiresAt } = current.object.spec;
     const isAnnouncedEnd = isSameEnd(expiresAt, object.object.spec.expiresAt);
@@ -87,8 +87,7 @@ async function expire(deps: Deps, object: Expiring): Promise<void> {
     await deleteCluster(deps, systemCaller(), object, { scheduled });
     return;
   }
-  const pool = await requireNodePoolToChange(db, object.orgId, object.clusterId, object.id);
-  await deleteNodePool(deps, systemCaller(), pool, { scheduled });
+  await deleteNodePool(deps, systemCaller(), object, { scheduled });
 }
 
 /**

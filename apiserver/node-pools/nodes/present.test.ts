@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { NodePoolMachine, NodePoolStatus } from "../../../shared/crd/node-pool.ts";
 import { toProjectedNodePool } from "../../resources/project/index.ts";
-import { pageMachines, presentNode } from "./present.ts";
+import { findReplaced, pageMachines, presentNode } from "./present.ts";
 import { nodeRecord } from "./schema.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
@@ -83,6 +83,16 @@ test("a node is replacing from the request on, and while its replacement is unde
   expect(presentNode(aPool({ replacements: [begun] }), MACHINE).replacing).toBe(true);
   const other = aPool({}, { "replace.cloud.marina.dev/node-2": "request" });
   expect(presentNode(other, MACHINE).replacing).toBe(false);
+});
+
+test.each<[string, NodePoolStatus, Record<string, string>, boolean]>([
+  ["its machine is gone", { machines: [] }, {}, true],
+  ["another machine has its node", { machines: [{ ...MACHINE, uid: UIDS[1] ?? "" }] }, {}, true],
+  ["it is requested", { machines: [MACHINE] }, { "replace.cloud.marina.dev/node-1": "request" }, true],
+  ["it is there as before", { machines: [MACHINE] }, {}, false],
+])("a node that was to be replaced is found, when %s: %#", (_what, status, annotations, isFound) => {
+  const record = findReplaced(aPool(status, annotations), MACHINE);
+  expect(record).toEqual(isFound ? expect.objectContaining({ id: MACHINE.uid, replacing: true }) : undefined);
 });
 
 test("a node is replacing while a rollout replaces it, also while it goes", () => {

@@ -17,9 +17,14 @@ export function pageMachines({ object }: ProjectedNodePool, { cursor, limit }: P
     .slice(0, limit + 1);
 }
 
+/** The machine whose node has this name; undefined also while the machine has no node. */
+export function findMachine({ status }: NodePool, node: string): NodePoolMachine | undefined {
+  return status?.machines?.find((machine) => machine.node === node);
+}
+
 /** The machine whose node has this name. Throws 404, also while the machine has no node. */
 export function requireMachine(pool: NodePool, node: string): NodePoolMachine {
-  const found = pool.status?.machines?.find((machine) => machine.node === node);
+  const found = findMachine(pool, node);
   if (found === undefined) throw notFound("node");
   return found;
 }
@@ -29,6 +34,16 @@ export function isReplacing({ metadata, status }: NodePool, { uid, node }: NodeP
   const isRequested =
     node !== undefined && metadata.annotations?.[`${ANNOTATION_REPLACE_PREFIX}${node}`] !== undefined;
   return isRequested || (status?.replacements ?? []).some(({ machineUID }) => machineUID === uid);
+}
+
+/**
+ * The record of a node whose replacement is under way or has ended, as `known` was when that was requested; undefined while its machine
+ * is there and is not being replaced.
+ */
+export function findReplaced(pool: ProjectedNodePool, known: NodePoolMachine): NodeRecord | undefined {
+  const machine = pool.object.status?.machines?.find(({ uid }) => uid === known.uid);
+  if (machine === undefined) return { ...presentNode(pool, known), replacing: true };
+  return isReplacing(pool.object, machine) ? presentNode(pool, machine) : undefined;
 }
 
 /** The node record, from the last observation of its machine. */

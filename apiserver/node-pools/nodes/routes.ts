@@ -1,14 +1,25 @@
 import { ANNOTATION_REPLACE_PREFIX } from "../../../shared/crd/names.ts";
+import type { NodePoolMachine } from "../../../shared/crd/node-pool.ts";
+import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import type { Caller } from "../../http/contract/caller.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { ApiError } from "../../http/errors.ts";
+import type { Attempt } from "../../http/idempotency/run-once.ts";
 import type { ProjectedNodePool } from "../../resources/project/index.ts";
-import { changeObject, requireNodePool, requireNodePoolToChange } from "../../resources/write/index.ts";
+import { changeObject, requireNodePool, requireResumedCluster } from "../../resources/write/index.ts";
 import { nodePoolsOf } from "../collection.ts";
-import { isReplacing, pageMachines, presentNode, requireMachine } from "./present.ts";
+import {
+  findMachine,
+  findReplaced,
+  isReplacing,
+  type NodeRecord,
+  pageMachines,
+  presentNode,
+  requireMachine,
+} from "./present.ts";
 import { nodeName, nodePage, nodeRecord } from "./schema.ts";
 
 const tag = "Node pools";
@@ -56,16 +67,20 @@ export function addNodeRoutes(router: Router, deps: Deps): void {
       errors: ["conflict"],
     },
     async (c, { orgId, caller, params, runOnce }) => {
-      const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);
-      requireMachine(pool.object, params.name);
-      return runOnce({ resume: "run" }, async () => {
-        const replacing = await replaceNode(deps, caller, pool, params.name);
-        const machine = requireMachine(replacing.object, params.name);
-        return c.json(presentNode(replacing, machine), 202, {
+      const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
+      const accept = (node: NodeRecord) =>
+        c.json(node, 202, {
           Location: c.req.path.replace(/\/[^/]+\/replace$/, ""),
           "Retry-After": "10",
         });
-      });
+      const resume = async ({ fixed }: Attempt) => {
+        const replaced = fixed === null ? undefined : findReplaced(pool, JSON.parse(fixed));
+        return replaced && accept(replaced);
+      };
+      const known = findMachine(pool.object, params.name);
+      return runOnce({ resume, fixed: known && JSON.stringify(known) }, async () =>
+        accept(await replaceNode(deps, caller, pool, params.name)),
+      );
     },
   );
 }
@@ -73,27 +88,32 @@ export function addNodeRoutes(router: Router, deps: Deps): void {
 /**
  * Requests the replacement of one node of a pool, by an annotation that the operator removes when it has acted. A
  * repeated request changes nothing while that is under way. Throws 404 when the pool has no such node, 409 conflict
- * when it is being deleted, and what `changeObject` throws.
+ * when it is being deleted or its cluster is suspended, and what `changeObject` throws.
  */
 async function replaceNode(
   deps: Deps,
   caller: Caller,
   pool: ProjectedNodePool,
   node: string,
-): Promise<ProjectedNodePool> {
+): Promise<NodeRecord> {
+  let replaced: NodePoolMachine | undefined;
   const { object } = await changeObject(deps, caller, nodePoolsOf(pool.orgId, pool.clusterId), pool, {
     action: "node.replace",
     decide(current) {
       const machine = requireMachine(current.object, node);
+      replaced = machine;
       if (current.object.metadata.deletionTimestamp !== undefined)
         throw new ApiError("conflict", "The node pool is being deleted, and the node with it.");
-      if (isReplacing(current.object, machine)) return { spec: {} };
+      const check = (tx: Queryable) => requireResumedCluster(tx, pool);
+      if (isReplacing(current.object, machine)) return { spec: {}, check };
       return {
         spec: {},
+        check,
         annotations: { [`${ANNOTATION_REPLACE_PREFIX}${node}`]: caller.author.requestId },
         after: { node },
       };
     },
   });
-  return object;
+  if (replaced === undefined) throw new Error("a change was not decided");
+  return presentNode(object, replaced);
 }

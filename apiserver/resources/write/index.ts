@@ -20,9 +20,9 @@ export {
   RETRY_AFTER,
   requireCluster,
   requireNodePool,
-  requireNodePoolToChange,
   requireNotHeld,
   requireNotSuspended,
+  requireResumedCluster,
   requireUnprotected,
 } from "./route-parts.ts";
 export { changeObject, deleteObject } from "./write-object.ts";

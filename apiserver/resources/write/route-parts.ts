@@ -64,16 +64,17 @@ export function requireUnprotected(
   throw new ApiError("deletion_protected", withWireNames(describeDeletionProtection(noun, displayName)));
 }
 
-/** The node pool in a path, which is to be changed. Throws 404, also for its cluster, 409 conflict for a suspended one. */
-export async function requireNodePoolToChange(
-  db: Queryable,
-  orgId: string,
-  clusterId: string,
-  poolId: string,
-): Promise<ProjectedNodePool> {
-  const { cluster, pool } = await readNodePool(db, orgId, clusterId, poolId);
+/**
+ * Throws 404 for a cluster that is deleted, 409 conflict for one that is suspended. A change of one of its node pools calls it in the
+ * transaction that commits the intent: the cluster may have been suspended since the request came.
+ */
+export async function requireResumedCluster(
+  tx: Queryable,
+  { orgId, clusterId }: Pick<ProjectedNodePool, "orgId" | "clusterId">,
+): Promise<ProjectedCluster> {
+  const cluster = await requireCluster(tx, orgId, clusterId);
   requireNotSuspended(cluster);
-  return pool;
+  return cluster;
 }
 
 /** The projected node pool in a path. Throws 404, also for its cluster. */
@@ -83,19 +84,10 @@ export async function requireNodePool(
   clusterId: string,
   poolId: string,
 ): Promise<ProjectedNodePool> {
-  return (await readNodePool(db, orgId, clusterId, poolId)).pool;
-}
-
-async function readNodePool(
-  db: Queryable,
-  orgId: string,
-  clusterId: string,
-  poolId: string,
-): Promise<{ cluster: ProjectedCluster; pool: ProjectedNodePool }> {
-  const [cluster, pool] = await Promise.all([
+  const [, pool] = await Promise.all([
     requireCluster(db, orgId, clusterId),
     findNodePool(db, orgId, clusterId, poolId),
   ]);
   if (pool === undefined) throw notFound("node pool");
-  return { cluster, pool };
+  return pool;
 }

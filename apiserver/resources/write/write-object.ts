@@ -258,16 +258,17 @@ async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
 
 /**
  * The result of a request that changes nothing, with the mark of a protected object's Namespace. Throws what `caller.confirm`
- * throws (only who it confirms is shown the record) and what `keepNamespaceProtected` throws.
+ * throws (only who it confirms is shown the record), what `check` throws and what `keepNamespaceProtected` throws.
  */
 async function resultWithoutWrite<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   caller: Caller,
   collection: Collection<T, P>,
   live: T,
-  { dryRun = false, effects }: Pick<Write<T, E>, "dryRun" | "effects">,
+  { dryRun = false, check, effects }: Pick<Write<T, E>, "dryRun" | "check" | "effects">,
 ): Promise<WriteResult<P, E>> {
-  await transactAs(deps.db, caller, async () => {
+  await transactAs(deps.db, caller, async (tx) => {
+    await check?.(tx);
     if (!dryRun && isProtected(live)) await keepNamespaceProtected(deps.kube, live);
   });
   return { object: collection.project(live), effects: dryRun ? await effects?.(deps.db) : undefined };
