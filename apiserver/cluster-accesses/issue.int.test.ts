@@ -78,10 +78,10 @@ async function readOutcome(id: string) {
 }
 
 /** Completes what requests have left that ended a minute ago. */
-async function sweepIntents(id: string): Promise<void> {
+async function sweepIntents(id: string, deps: Deps = api.deps): Promise<void> {
   await api.deps
     .sql`update write_intents set started_at = now() - interval '61 seconds' where object_id = ${id}`;
-  for (const job of writeIntentJobs(api.deps)) await job.run(new AbortController().signal);
+  for (const job of writeIntentJobs(deps)) await job.run(new AbortController().signal);
 }
 
 test("a kubeconfig that is returned is audited, and nothing of it is left open", async () => {
@@ -141,6 +141,35 @@ test("a request whose access was deleted as one of an ended process gets no kube
     code: "dependency_unavailable",
   });
   expect((await readOutcome(wanted.id)).audited).toEqual(["cluster_access.create failed"]);
+});
+
+test("a request gets no kubeconfig, and does not wait, while its access is deleted as one of an ended process", async () => {
+  const wanted = request();
+  const deletion = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
+  let swept: Promise<void> | undefined;
+  const slow: Deps["kube"] = {
+    ...api.deps.kube,
+    async delete(...args) {
+      started.resolve();
+      await deletion.promise;
+      return api.deps.kube.delete(...args);
+    },
+  };
+  const deps = withSigner(async () => {
+    swept ??= sweepIntents(wanted.id, { ...api.deps, kube: slow });
+    await started.promise;
+  });
+  await expect(issueKubeconfig(deps, asAuthorized(author), cluster, wanted)).rejects.toMatchObject({
+    code: "dependency_unavailable",
+  });
+  deletion.resolve();
+  await swept;
+  expect(await readOutcome(wanted.id)).toEqual({
+    audited: ["cluster_access.create failed"],
+    isHeld: false,
+    intents: 0,
+  });
 });
 
 test("a right that ends before the request is recorded creates no access; one that ends while it is signed leaves none", async () => {

@@ -93,7 +93,7 @@ export async function issueKubeconfig(
       requireNotSuspended(current);
       requireAccessible(current);
       const [own] = await removeIntents(tx, [intent]);
-      // The job took this request for one that had ended, and deleted the access.
+      // The job took this request for one that had ended, and deletes the access.
       if (own?.entry == null) throw dependencyUnavailable("The signer of the cluster", "it took too long");
       await recordAudit(tx, author, own.entry);
     });

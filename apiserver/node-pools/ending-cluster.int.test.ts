@@ -1,13 +1,20 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readStack } from "../../e2e/platform/stack/testing.ts";
+import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { idOf } from "../../shared/crd/identity.ts";
+import { FINALIZER } from "../../shared/crd/names.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { NO_AMOUNTS } from "../../shared/crd/quota.ts";
 import { createId } from "../../shared/program/id.ts";
+import { auditLog } from "../audit/table.ts";
 import { author } from "../clusters/create/testing.ts";
+import type { Deps } from "../deps.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
 import { projected } from "../resources/project/testing.ts";
 import { writeIntents } from "../resources/table.ts";
+import { requireCluster, writeIntentJobs } from "../resources/write/index.ts";
 import type { TestApp } from "../testing/app.ts";
 import { startTestClusters } from "../testing/service.ts";
 import { createNodePoolBody, toNodePoolSpec } from "./schema.ts";
@@ -111,5 +118,86 @@ test("a create that was begun does not go on once its cluster is deleted", async
   };
   await expect(createNodePool(api.deps, asAuthorized(author), cluster, pool)).rejects.toMatchObject({
     code: "not_found",
+  });
+});
+
+/** A pool to create in a cluster that `end` ends right before the pool is written, and the process after it if it `isKilled`. */
+async function createInEnding(
+  end: (cluster: ProjectedCluster) => Promise<void>,
+  { isKilled = false }: { isKilled?: boolean } = {},
+) {
+  const body = { name: `Ending ${createId()}`, k8s_version: "1.34", plan: "scale" };
+  const { body: made } = await api.request("POST", clusters, { body });
+  const cluster = await requireCluster(api.deps.db, orgId, made.id);
+  const { kube } = api.deps;
+  let isWritten = false;
+  const ending: Deps["kube"] = {
+    ...kube,
+    async create(...args) {
+      await end(cluster);
+      const written = await kube.create(...args);
+      isWritten = true;
+      return written;
+    },
+    get: (...args) => (isWritten && isKilled ? Promise.reject(new Error("killed")) : kube.get(...args)),
+  };
+  const id = createId();
+  const pool = {
+    id,
+    objectName: `pool-${id.slice(-5)}`,
+    spec: toNodePoolSpec(createNodePoolBody.parse(POOL), cluster.name),
+  };
+  const created = createNodePool({ ...api.deps, kube: ending }, asAuthorized(author), cluster, pool);
+  return { cluster, id, created };
+}
+
+async function removeCluster({ namespace, name }: ProjectedCluster): Promise<void> {
+  const { kube } = api.deps;
+  await kube.delete(clusterKind, namespace, name);
+  await waitFor(
+    "the cluster to be gone",
+    async () => (await kube.get(clusterKind, namespace, name)) === undefined,
+  );
+}
+
+/** What is left of a pool: whether it stays, its intents, and the results in its audit rows. */
+async function readLeft({ cluster, id }: { cluster: ProjectedCluster; id: string }) {
+  const { db, kube } = api.deps;
+  const pools = await kube.listAll(nodePoolKind, { namespace: cluster.namespace });
+  const stays = pools.some((pool) => idOf(pool) === id && pool.metadata.deletionTimestamp === undefined);
+  const rows = await db.select().from(auditLog).where(eq(auditLog.targetId, id));
+  const intents = await db.$count(writeIntents, eq(writeIntents.objectId, id));
+  return { stays, intents, audited: rows.map(({ result }) => result) };
+}
+
+describe("a node pool that is written although its cluster has ended since its intent", () => {
+  test("of a cluster that is gone is refused with not_found and deleted", async () => {
+    const made = await createInEnding(removeCluster);
+    await expect(made.created).rejects.toMatchObject({ code: "not_found" });
+    expect(await readLeft(made)).toEqual({ stays: false, intents: 0, audited: [] });
+  });
+
+  test("of a cluster that is being deleted is refused with conflict and deleted", async () => {
+    const { kube } = api.deps;
+    const setFinalizers = ({ namespace, name }: ProjectedCluster, finalizers: string[]) =>
+      kube.mergePatch(clusterKind, namespace, name, { metadata: { finalizers } }, { fieldManager: "test" });
+    const made = await createInEnding(async (cluster) => {
+      await setFinalizers(cluster, [FINALIZER, "tests.marina.dev/held"]);
+      await kube.delete(clusterKind, cluster.namespace, cluster.name);
+    });
+    await expect(made.created).rejects.toMatchObject({ code: "conflict" });
+    expect(await readLeft(made)).toEqual({ stays: false, intents: 0, audited: [] });
+    const live = await kube.get(clusterKind, made.cluster.namespace, made.cluster.name);
+    await setFinalizers(made.cluster, live?.metadata.finalizers?.filter((one) => one === FINALIZER) ?? []);
+  });
+
+  test("by a process that was killed is deleted by the sweep, and audited as failed", async () => {
+    const made = await createInEnding(removeCluster, { isKilled: true });
+    await expect(made.created).rejects.toThrow("killed");
+    expect(await readLeft(made)).toEqual({ stays: true, intents: 1, audited: [] });
+    await api.deps
+      .sql`update write_intents set started_at = now() - interval '61 seconds' where object_id = ${made.id}`;
+    for (const job of writeIntentJobs(api.deps)) await job.run(new AbortController().signal);
+    expect(await readLeft(made)).toEqual({ stays: false, intents: 0, audited: ["failed"] });
   });
 });

@@ -1,17 +1,19 @@
 import { randomInt } from "node:crypto";
+import { clusterKind } from "../../../shared/crd/cluster.ts";
 import type { Protectable } from "../../../shared/crd/fields.ts";
 import { idOf } from "../../../shared/crd/identity.ts";
+import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
 import { isNotApplied } from "../../../shared/kube/errors.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
 import { messageOf } from "../../../shared/program/errors.ts";
-import { type AuditEntry, recordAudit } from "../../audit/index.ts";
+import type { AuditEntry } from "../../audit/index.ts";
 import { type Queryable, runThenRollBack } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { slugOf } from "../../http/contract/fields.ts";
-import { ApiError } from "../../http/errors.ts";
+import { ApiError, notFound } from "../../http/errors.ts";
 import { hasRecord, type ProjectedObject, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
 import {
@@ -23,9 +25,10 @@ import {
   type WriteResult,
 } from "./collection.ts";
 import {
+  giveUpStaleCreate,
   insertIntents,
-  lockStaleCreate,
   recordCreate,
+  recordGivenUp,
   removeIntents,
   requireFreeName,
   resumeCreate,
@@ -60,9 +63,9 @@ interface CreateRequest<T extends KubeObject, P, E>
 
 /**
  * Creates a custom resource, after its parts, exactly once: repeated with the same id, also after a crash, it completes what it
- * began. Throws what `caller.confirm`, `requireParent`, `check` and `requireFreeName` throw, 422 for what Kubernetes refuses,
- * 409 conflict when the object was deleted since or another has its object name, and the KubeError of a write whose outcome is
- * unknown.
+ * began. Throws what `caller.confirm`, `requireParent`, `check`, `requireFreeName` and `requireClusterOf` throw, 422 for what
+ * Kubernetes refuses, 409 conflict when the object was deleted since or another has its object name, and the KubeError of a write
+ * whose outcome is unknown.
  */
 export async function createObject<T extends KubeObject, P extends ProjectedObject, E = undefined>(
   deps: CreateDeps,
@@ -84,6 +87,7 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
   let objects: KubeObject[];
   try {
     objects = await createAll(deps.kube, intents, { dryRun: false });
+    await requireClusterOf(deps.kube, intents);
   } catch (error) {
     // What an earlier attempt wrote may exist, although this one did not get so far: the sweep finds out.
     const isWithoutEffect = isNotApplied(error) || error instanceof ApiError;
@@ -119,6 +123,7 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
       return { intents: undefined, isResumed: false };
     await requireParent?.(tx);
     const earlier = await resumeCreate(tx, created.id);
+    if (earlier.some(isGivenUp)) throw stillDeleting();
     if (earlier.length > 0) return { intents: earlier, isResumed: true };
     await check?.(tx);
     await requireFreeName(tx, collection, created.name, created.id);
@@ -185,10 +190,39 @@ async function createAll(
   return objects;
 }
 
+/** Whether the job removes what a create has made, of which this is the last intent. */
+export function isGivenUp({ entry }: Pick<WriteIntent, "entry">): boolean {
+  return entry?.result === "failed";
+}
+
 function stillDeleting(): ApiError {
   return new ApiError("conflict", "Objects of an earlier attempt are being deleted; try again.", {
     retryAfterSeconds: 5,
   });
+}
+
+/**
+ * Throws 404 when the cluster of a pool that was just created is gone, and 409 conflict when it is being deleted: it may have ended
+ * between the intent and the write, so that nothing deletes the pool with it.
+ */
+async function requireClusterOf(kube: KubeClient, intents: readonly WriteIntent[]): Promise<void> {
+  const state = await readClusterState(kube, intents);
+  if (state === "deleted") throw notFound("cluster");
+  if (state === "deleting")
+    throw new ApiError("conflict", "The cluster is being deleted; no node pool can be added.");
+}
+
+/** The cluster of the pool that a create makes by itself, read live; undefined where it makes the cluster too. */
+export async function readClusterState(
+  kube: Pick<KubeClient, "get">,
+  intents: readonly WriteIntent[],
+): Promise<"deleted" | "deleting" | "active" | undefined> {
+  const last = intents.at(-1);
+  if (last?.kind !== "NodePool") return undefined;
+  const { spec } = last.object as NodePool;
+  const cluster = await kube.get(clusterKind, last.namespace, spec.clusterName);
+  if (cluster === undefined || idOf(cluster) !== last.scope) return "deleted";
+  return cluster.metadata.deletionTimestamp === undefined ? "active" : "deleting";
 }
 
 /** Commits a create whose last object exists or existed; a second call for the same create records nothing again. */
@@ -209,29 +243,26 @@ export async function completeCreate(
 }
 
 /**
- * Undoes a create that no request has worked on for so long: deletes those of its parts that exist, and leaves an audit
- * row. The last object must not exist. A repeated request waits for that, and then begins anew. False when it was
- * resumed or completed before; throws, and changes nothing in the database, when a part could not be deleted.
+ * Undoes a create that no request has worked on for so long: deletes those of its objects that exist, and leaves an audit
+ * row. A repeated request is refused until that is done, and then begins anew. False when it was resumed or completed before;
+ * throws when an object could not be deleted: the next call goes on.
  */
 export async function abandonStaleCreate(
   { db, kube }: Pick<Deps, "db" | "kube">,
   groupId: string,
   olderThanSeconds: number,
 ): Promise<boolean> {
-  return db.transaction(async (tx) => {
-    const intents = await lockStaleCreate(tx, groupId, olderThanSeconds);
-    if (intents.length === 0) return false;
-    await deleteParts(kube, intents);
-    for (const { author, entry } of await removeIntents(tx, intents))
-      if (entry !== null) await recordAudit(tx, author, { ...entry, result: "failed" });
-    return true;
-  });
+  const intents = await giveUpStaleCreate(db, groupId, olderThanSeconds);
+  if (intents.length === 0) return false;
+  await deleteObjects(kube, intents);
+  await db.transaction((tx) => recordGivenUp(tx, groupId));
+  return true;
 }
 
-/** Undoes a create whose last object was certainly not written. What fails here is left to the sweep. */
+/** Undoes a create whose last object was certainly not written, or has no cluster. What fails here is left to the sweep. */
 async function undo({ db, kube, log }: CreateDeps, intents: readonly WriteIntent[]): Promise<void> {
   try {
-    await deleteParts(kube, intents);
+    await deleteObjects(kube, intents);
     await removeIntents(db, intents);
   } catch (error) {
     log.warn(
@@ -241,8 +272,8 @@ async function undo({ db, kube, log }: CreateDeps, intents: readonly WriteIntent
   }
 }
 
-async function deleteParts(kube: KubeClient, intents: readonly WriteIntent[]): Promise<void> {
-  for (const { kind, namespace, name, objectId } of intents.slice(0, -1)) {
+async function deleteObjects(kube: KubeClient, intents: readonly WriteIntent[]): Promise<void> {
+  for (const { kind, namespace, name, objectId } of intents) {
     const found = await kube.get(kindOf({ kind }), namespace, name);
     if (found?.metadata.uid === undefined || idOf(found) !== objectId) continue;
     await kube.delete(kindOf({ kind }), namespace, name, { uid: found.metadata.uid });

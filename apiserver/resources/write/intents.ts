@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, not, or, type SQL, sql } from "drizzle-orm";
 import { ANNOTATION_REQUEST_ID } from "../../../shared/crd/names.ts";
 import { NO_AMOUNTS, type QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
@@ -111,19 +111,27 @@ async function findNameUse(
   return row?.in_flight === true ? "in_flight" : "free";
 }
 
-/** Removes those of these intents that are still there, and returns them. */
+/** Removes those of these intents that are still there, and returns them; the last one of a create that was given up stays. */
 export async function removeIntents(
   tx: Queryable,
   intents: readonly Pick<WriteIntent, "id">[],
 ): Promise<WriteIntent[]> {
   const ids = intents.map(({ id }) => id);
-  return tx.delete(writeIntents).where(inArray(writeIntents.id, ids)).returning();
+  const isKept = sql`${writeIntents.entry} ->> 'result' is not distinct from 'failed'`;
+  const isRemoved = and(inArray(writeIntents.id, ids), not(isKept));
+  return tx.delete(writeIntents).where(isRemoved).returning();
 }
 
 /** Removes the intents of one create and writes its audit row, unless that has been done. */
 export async function recordCreate(tx: Queryable, intents: readonly WriteIntent[]): Promise<void> {
   for (const { author, entry } of await removeIntents(tx, intents))
     if (entry !== null) await recordAudit(tx, author, entry);
+}
+
+/** Removes the intents of a create that was given up, and writes its audit row as failed. */
+export async function recordGivenUp(tx: Queryable, groupId: string): Promise<void> {
+  const removed = await tx.delete(writeIntents).where(eq(writeIntents.groupId, groupId)).returning();
+  for (const { author, entry } of removed) if (entry !== null) await recordAudit(tx, author, entry);
 }
 
 /**
@@ -192,19 +200,19 @@ export async function listCreate(db: Queryable, groupId: string): Promise<WriteI
 }
 
 /**
- * Locks the intents of a create until the end of the transaction: a repeated request waits. None when it was completed,
- * or resumed since.
+ * Gives up a create that no request has worked on for so long: none resumes it any more, nor hands out what it made. Returns its intents,
+ * also when it was given up before; none when it was completed, or resumed since.
  */
-export async function lockStaleCreate(
-  tx: Queryable,
+export async function giveUpStaleCreate(
+  db: Queryable,
   groupId: string,
   olderThanSeconds: number,
 ): Promise<WriteIntent[]> {
-  const rows = await tx
-    .select()
-    .from(writeIntents)
+  const rows = await db
+    .update(writeIntents)
+    .set({ entry: sql`jsonb_set(${writeIntents.entry}, '{result}', '"failed"')` })
     .where(and(eq(writeIntents.groupId, groupId), isStale(olderThanSeconds)))
-    .for("update");
+    .returning();
   return inOrder(rows);
 }
 

@@ -2,22 +2,14 @@ import { idOf } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_REQUEST_ID } from "../../../shared/crd/names.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
 import { NIL_ID } from "../../../shared/program/id.ts";
-import { recordAudit } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import { isRepeatable } from "../../http/idempotency/store.ts";
 import { collectErrors, type PeriodicJob, throwFirst } from "../../work/periodic.ts";
 import { findLastSeen, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
 import { kindOf, projectWritten } from "./collection.ts";
-import { abandonStaleCreate, completeCreate } from "./create-object.ts";
-import {
-  listCreate,
-  listIntentsOf,
-  listStaleIntents,
-  lockStaleCreate,
-  recordWrite,
-  removeIntents,
-} from "./intents.ts";
+import { abandonStaleCreate, completeCreate, isGivenUp, readClusterState } from "./create-object.ts";
+import { listCreate, listIntentsOf, listStaleIntents, recordWrite, removeIntents } from "./intents.ts";
 
 const EVERY_MS = 15_000;
 /**
@@ -65,17 +57,15 @@ async function sweepBatch(
 }
 
 /**
- * A create whose last object exists or existed is completed; another is undone when no request can resume it any more.
+ * A create whose last object exists or existed is completed; another is undone when no request can resume it any more. So is that of
+ * a pool whose cluster is gone, and that of an access: the key of its kubeconfig was in its request alone, and it counts in the quotas.
  */
 async function sweepCreate(deps: Deps, last: WriteIntent): Promise<void> {
-  if (last.kind === "ClusterAccess") return discardAccess(deps, last);
   const { db, log } = deps;
   const id = last.objectId;
   const intents = await listCreate(db, last.groupId);
   const objects = await Promise.all(intents.map((intent) => readObject(deps, intent)));
-  const live = objects.at(-1);
-  const lastSeen = live === undefined ? await findLastSeen(db, id) : undefined;
-  if (findWritten([last], { live, lastSeen: lastSeen?.object }).length > 0) {
+  if (!(await isUseless(deps, last)) && (await isCreated(deps, last, objects.at(-1)))) {
     await completeCreate(deps, intents, objects);
     log.info({ id }, "completed a create that was left unfinished");
     return;
@@ -84,22 +74,19 @@ async function sweepCreate(deps: Deps, last: WriteIntent): Promise<void> {
     log.info({ id }, "undid a create that was left unfinished");
 }
 
-/**
- * Deletes an access whose request has ended without its kubeconfig: the key was in that request alone, so that no one can
- * use it, and it counts in the quotas. It leaves an audit row.
- */
-async function discardAccess({ db, kube, log }: Deps, { groupId, objectId: id }: WriteIntent): Promise<void> {
-  const isDiscarded = await db.transaction(async (tx) => {
-    const [intent] = await lockStaleCreate(tx, groupId, STALE_SECONDS);
-    if (intent === undefined) return false;
-    const found = await readObject({ kube }, intent);
-    const { namespace, name } = intent;
-    if (found !== undefined) await kube.delete(kindOf(intent), namespace, name, { uid: found.metadata.uid });
-    for (const { author, entry } of await removeIntents(tx, [intent]))
-      if (entry !== null) await recordAudit(tx, author, { ...entry, result: "failed" });
-    return true;
-  });
-  if (isDiscarded) log.info({ id }, "deleted an access that was not handed out");
+/** Whether what a create has made is to be removed, although its last object may exist. */
+async function isUseless({ kube }: Pick<Deps, "kube">, last: WriteIntent): Promise<boolean> {
+  if (last.kind === "ClusterAccess" || isGivenUp(last)) return true;
+  return (await readClusterState(kube, [last])) === "deleted";
+}
+
+async function isCreated(
+  { db }: Pick<Deps, "db">,
+  last: WriteIntent,
+  live: KubeObject | undefined,
+): Promise<boolean> {
+  const lastSeen = live === undefined ? await findLastSeen(db, last.objectId) : undefined;
+  return findWritten([last], { live, lastSeen: lastSeen?.object }).length > 0;
 }
 
 /** The object of an intent, as the Kubernetes API has it. */
