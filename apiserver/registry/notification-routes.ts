@@ -4,9 +4,9 @@ import { parseBody, readText } from "../http/contract/body.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError } from "../http/errors.ts";
 import { findKnownOrganizations } from "../organizations/index.ts";
-import { findImageUses, findPushedBytes, type ImageUse, notificationSchema } from "./scans/notification.ts";
+import { findImageUses, findPushedBlobs, type ImageUse, notificationSchema } from "./scans/notification.ts";
 import { PRIORITIES, requestMissingScans, touchScans } from "./scans/store.ts";
-import { addPushedBytes } from "./usage/store.ts";
+import { countPushes, type PushedBlob } from "./usage/store.ts";
 
 const ROUTE = "/registry/notifications";
 const MAX_BODY_BYTES = 1_048_576;
@@ -24,8 +24,8 @@ export function addNotificationRoutes(router: Router, deps: Deps): void {
     const limits = { maxBytes: MAX_BODY_BYTES, budget: router.bodies };
     const { value } = await readText(c, limits, (text) => parseBody(notificationSchema, text));
     await recordUses(deps, findImageUses(value));
-    // Last, and all or nothing: the registry sends a notification again that was not accepted.
-    await recordPushedBytes(deps, findPushedBytes(value));
+    // Last, and all or nothing: the registry sends a notification again that was not accepted, or whose response was lost.
+    await recordPushes(deps, findPushedBlobs(value));
     return c.body(null, 204);
   });
 }
@@ -58,9 +58,13 @@ async function recordUses({ db, now }: Deps, uses: readonly ImageUse[]): Promise
   }
 }
 
-async function recordPushedBytes({ db }: Deps, bytes: ReadonlyMap<string, number>): Promise<void> {
-  const known = await findKnownOrganizations(db, [...bytes.keys()]);
-  await addPushedBytes(db, new Map([...bytes].filter(([orgId]) => known.has(orgId))));
+async function recordPushes({ db }: Deps, pushes: readonly PushedBlob[]): Promise<void> {
+  const known = await findKnownOrganizations(
+    db,
+    pushes.map(({ orgId }) => orgId),
+  );
+  const counted = pushes.filter(({ orgId }) => known.has(orgId));
+  if (counted.length > 0) await countPushes(db, counted);
 }
 
 const isPushed = (use: ImageUse) => use.isPushed;

@@ -135,7 +135,7 @@ export const HELD_BY_ROUTES: Readonly<Record<string, HeldByRoute>> = {
     caller: "the registry",
     bodyBytes: 1_048_576,
     responseBytes: "none",
-    adds: "the scans of a batch",
-    bound: "1 scan of an image that is pushed",
+    adds: "the scans and the ids of a batch",
+    bound: "1 scan of an image that is pushed, 1 id of each blob, 24 hours",
   },
 };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findImageUses, findPushedBytes } from "./notification.ts";
+import { findImageUses, findPushedBlobs } from "./notification.ts";
 
 const orgId = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const digest = `sha256:${"ab".repeat(32)}`;
@@ -35,17 +35,16 @@ test("the bytes of all that is pushed are counted for its organization, and noth
   const blob = { ...target, mediaType: "application/octet-stream", tag: "", size: 7 };
   const events = [
     { action: "push", target },
-    { action: "push", target: blob },
+    { id: "1", action: "push", target: blob },
     { action: "push", target: { ...blob, repository: `org-${other}/web`, size: 3 } },
     { action: "push", target: { ...blob, repository: "web" } },
     { action: "pull", target: blob },
     { action: "mount", target: blob },
     { action: "delete", target },
   ];
-  expect(findPushedBytes({ events })).toEqual(
-    new Map([
-      [orgId, 507],
-      [other, 3],
-    ]),
-  );
+  expect(findPushedBlobs({ events })).toEqual([
+    { orgId, bytes: 500 },
+    { orgId, eventId: "1", bytes: 7 },
+    { orgId: other, bytes: 3 },
+  ]);
 });

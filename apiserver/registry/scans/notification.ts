@@ -1,11 +1,14 @@
 import { z } from "zod";
 import { isRepositoryName, parseRepository } from "../names.ts";
+import type { PushedBlob } from "../usage/store.ts";
 
 /** The body of a notification (distribution, `application/vnd.docker.distribution.events.v2+json`). */
 export const notificationSchema = z.object({
   events: z
     .array(
       z.object({
+        /** Equal in every delivery of the event. */
+        id: z.string().max(100).optional().catch(undefined),
         action: z.string(),
         target: z.object({
           mediaType: z.string().default(""),
@@ -41,13 +44,11 @@ export function findImageUses({ events }: z.output<typeof notificationSchema>): 
   });
 }
 
-/** The bytes of the blobs that were pushed, by organization. A blob that was there before may be among them. */
-export function findPushedBytes({ events }: z.output<typeof notificationSchema>): Map<string, number> {
-  const bytes = new Map<string, number>();
-  for (const { action, target } of events) {
+/** The blobs that were pushed for organizations. */
+export function findPushedBlobs({ events }: z.output<typeof notificationSchema>): PushedBlob[] {
+  return events.flatMap(({ id, action, target }) => {
     const { orgId } = parseRepository(target.repository) ?? {};
-    if (action !== "push" || orgId === undefined) continue;
-    bytes.set(orgId, (bytes.get(orgId) ?? 0) + target.size);
-  }
-  return bytes;
+    if (action !== "push" || orgId === undefined || target.size === 0) return [];
+    return [{ orgId, eventId: id, bytes: target.size }];
+  });
 }

@@ -1,8 +1,11 @@
 import { and, eq, gt, inArray, isNotNull, isNull, lt, or, sql } from "drizzle-orm";
-import type { Queryable } from "../../db/client.ts";
+import type { Database, Queryable } from "../../db/client.ts";
 import { chunk } from "../../db/statement.ts";
 import type { RegistryLimits } from "../config.ts";
-import { registryImages, registryUsage, type UsageRow } from "./table.ts";
+import { registryCountedPushes, registryImages, registryUsage, type UsageRow } from "./table.ts";
+
+/** The registry repeats a notification after seconds. */
+const COUNTED_HOURS = 24;
 
 /** What an organization's images take; undefined: it was never given a token to push. */
 export async function findUsage(db: Queryable, orgId: string): Promise<UsageRow | undefined> {
@@ -17,6 +20,54 @@ export async function listUsage(db: Queryable): Promise<UsageRow[]> {
     .select()
     .from(registryUsage)
     .where(or(isNotNull(measuredAt), gt(pushedBytes, 0)));
+}
+
+/** A blob that was pushed; it may have been there before. */
+export interface PushedBlob {
+  orgId: string;
+  /** Undefined where the registry names none. */
+  eventId: string | undefined;
+  bytes: number;
+}
+
+/** Counts blobs that were pushed, each event once, also when it is delivered again within a day; all of them or none. */
+export async function countPushes(db: Database, pushes: readonly PushedBlob[]): Promise<void> {
+  await db.transaction(async (tx) => {
+    const isNew = await rememberPushes(tx, pushes);
+    const bytes = new Map<string, number>();
+    for (const push of pushes)
+      if (isNew(push)) bytes.set(push.orgId, (bytes.get(push.orgId) ?? 0) + push.bytes);
+    await addPushedBytes(tx, bytes);
+  });
+}
+
+/** Which of these events were not counted before, each once; one without an id always. */
+async function rememberPushes(
+  tx: Queryable,
+  pushes: readonly PushedBlob[],
+): Promise<(push: PushedBlob) => boolean> {
+  const keyOf = ({ orgId, eventId }: Pick<PushedBlob, "orgId" | "eventId">) => `${orgId} ${eventId}`;
+  const named = pushes.flatMap(({ orgId, eventId }) => (eventId === undefined ? [] : [{ orgId, eventId }]));
+  // In one order, so that two statements do not wait for each other.
+  const rows = named.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+  const { orgId, eventId } = registryCountedPushes;
+  const inserted =
+    rows.length === 0
+      ? []
+      : await tx
+          .insert(registryCountedPushes)
+          .values(rows)
+          .onConflictDoNothing()
+          .returning({ orgId, eventId });
+  const fresh = new Set(inserted.map(keyOf));
+  return (push) => push.eventId === undefined || fresh.delete(keyOf(push));
+}
+
+/** Forgets which pushes were counted, after a day. */
+export async function purgeCountedPushes(db: Queryable): Promise<void> {
+  await db
+    .delete(registryCountedPushes)
+    .where(lt(registryCountedPushes.countedAt, sql`now() - make_interval(hours => ${COUNTED_HOURS})`));
 }
 
 /** Counts blobs that were pushed, by organization, until the next measurement includes them; all of them or none. */

@@ -1,4 +1,14 @@
-import { bigint, integer, jsonb, pgTable, primaryKey, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import {
+  bigint,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  uuid,
+} from "drizzle-orm/pg-core";
 import { time } from "../../db/columns.ts";
 import { organizations } from "../../organizations/table.ts";
 
@@ -15,7 +25,7 @@ export const registryUsage = pgTable("registry_usage", {
   tagCount: integer("tag_count").notNull().default(0),
   /** When the measurement began; null before the first one. */
   measuredAt: timestamp("measured_at", { withTimezone: true, mode: "date", precision: 3 }),
-  /** The sum of the blobs that the registry has reported since then; one may be counted twice. */
+  /** The sum of the blobs that the registry has reported since then; one that was pushed twice counts twice. */
   pushedBytes: bigint("pushed_bytes", { mode: "number" }).notNull().default(0),
   /** When the last scan of its images started; null before the first one. */
   scanStartedAt: time("scan_started_at"),
@@ -34,6 +44,23 @@ export const registryImages = pgTable(
     blobs: jsonb().$type<Record<string, number>>().notNull(),
   },
   (table) => [primaryKey({ columns: [table.orgId, table.digest] })],
+);
+
+/** The pushes that were counted within a day: the registry repeats a notification whose response it did not get. */
+export const registryCountedPushes = pgTable(
+  "registry_counted_pushes",
+  {
+    orgId: uuid("org_id")
+      .notNull()
+      .references(() => organizations.id),
+    /** As the registry names the event. */
+    eventId: text("event_id").notNull(),
+    countedAt: time("counted_at").notNull().defaultNow(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.orgId, table.eventId] }),
+    index("registry_counted_pushes_counted_idx").on(table.countedAt),
+  ],
 );
 
 export type UsageRow = typeof registryUsage.$inferSelect;

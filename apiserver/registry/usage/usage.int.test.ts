@@ -6,7 +6,7 @@ import { createDistribution } from "../backend/distribution.ts";
 import { repositoryPrefix } from "../names.ts";
 import { sweepFullOrganizations, sweepRegistry } from "../scans/sweep.ts";
 import { pushBlob, pushManifest, pushTestIndex, testRegistry } from "../testing.ts";
-import { addPushedBytes } from "./store.ts";
+import { addPushedBytes, purgeCountedPushes } from "./store.ts";
 
 const GIB = 1024 ** 3;
 const LIMITS = { sizeGiB: 1, tags: 3 };
@@ -120,6 +120,33 @@ test.each([
     expect(rows.map(({ bytes }) => bytes)).toEqual([500, 500]);
   },
 );
+
+test("a notification whose response was lost counts once, and another push of the same blob once more", async () => {
+  const target = { digest: "sha256:0", mediaType: "application/octet-stream", size: 500 };
+  const push = (id: string) => ({
+    id,
+    action: "push",
+    target: { ...target, repository: `${repositoryPrefix(orgId)}web` },
+  });
+  const notify = async (ids: string[]) => {
+    const headers = { authorization: `Bearer ${registry().notificationToken}` };
+    const body = { events: ids.map(push) };
+    const { status } = await api.request("POST", "/registry/notifications", { as: null, headers, body });
+    expect(status).toBe(204);
+    return (await readUsage()).pushed_bytes;
+  };
+  const [first, second] = [crypto.randomUUID(), crypto.randomUUID()];
+  expect(await notify([first])).toBe(500);
+  expect(await notify([first])).toBe(500);
+  expect(await notify([first, second, second])).toBe(1000);
+  await sweep();
+  // Also after the measurement that includes it.
+  expect(await notify([first])).toBe(0);
+  await api.deps
+    .sql`update registry_counted_pushes set counted_at = now() - interval '25 hours' where org_id = ${orgId}`;
+  await purgeCountedPushes(api.deps.db);
+  expect(await notify([first])).toBe(500);
+});
 
 describe("an organization at its limit", () => {
   const requestToken = async (scope: string) => {
