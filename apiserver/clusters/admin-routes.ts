@@ -1,6 +1,6 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
+import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { idSchema } from "../http/contract/validate.ts";
@@ -8,7 +8,7 @@ import { requireOrganization } from "../organizations/index.ts";
 import { listClusters } from "../resources/project/index.ts";
 import { changeObject, requireCluster } from "../resources/write/index.ts";
 import type { CatalogueReader } from "./catalogue.ts";
-import { presentCluster } from "./present.ts";
+import { clusterTag, presentCluster } from "./present.ts";
 import { clusterListQuery, clusterPage, clusterRecord, setSuspensionBody } from "./schema.ts";
 import { clustersOf } from "./write.ts";
 
@@ -63,9 +63,10 @@ export function addSuspensionRoutes(router: Router, deps: Deps, catalogue: Catal
     async (c, { params: { orgID, clusterID } }) => {
       await requireOrganization(deps.db, orgID);
       const cluster = await requireCluster(deps.db, orgID, clusterID);
-      const etag = objectTag(cluster.object.metadata);
+      const versions = await catalogue.readKnown();
+      const etag = clusterTag(cluster, versions);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
-      return c.json(presentCluster(cluster, await catalogue.readKnown()), 200, { ETag: etag });
+      return c.json(presentCluster(cluster, versions), 200, { ETag: etag });
     },
   );
 
@@ -99,8 +100,8 @@ export function addSuspensionRoutes(router: Router, deps: Deps, catalogue: Catal
           return { spec: { suspend: suspended }, before: { suspended: before }, after: { suspended } };
         },
       });
-      const record = presentCluster(object, await catalogue.readKnown());
-      return c.json(record, 200, { ETag: objectTag(object.object.metadata) });
+      const versions = await catalogue.readKnown();
+      return c.json(presentCluster(object, versions), 200, { ETag: clusterTag(object, versions) });
     },
   );
 }

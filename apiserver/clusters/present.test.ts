@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
 import { toProjectedCluster } from "../resources/project/index.ts";
-import { presentCluster } from "./present.ts";
+import { clusterTag, presentCluster } from "./present.ts";
 import { clusterRecord } from "./schema.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
@@ -139,5 +139,23 @@ describe("the cluster record", () => {
     });
     expect(presentCluster(installing, CATALOGUE).upgrade_available).toBe(false);
     expect(presentCluster(project({ status: { version: "1.34.2" } }), []).upgrade_available).toBe(false);
+  });
+});
+
+describe("the entity tag of a cluster says what the catalogue makes of it", () => {
+  const NEXT: VersionCatalogue = [...CATALOGUE, { version: "1.34.9", status: "supported" }];
+  const runs = (version: string, wanted = version) =>
+    project({ spec: { ...CLUSTER.spec, version: wanted }, status: { version } });
+
+  test.each<[string, ReturnType<typeof project>, VersionCatalogue, string]>([
+    ["there is an upgrade", runs("1.34.2"), CATALOGUE, '"3-12-upgrade"'],
+    ["there is none", runs("1.35.1"), NEXT, '"3-12"'],
+    ["the catalogue is not known", runs("1.34.2"), [], '"3-12"'],
+    ["nothing runs yet", project(), CATALOGUE, '"3-12"'],
+    ["what is installed is the newest", runs("1.34.2", "1.35.1"), CATALOGUE, '"3-12"'],
+  ])("%s", (_what, cluster, catalogue, tag) => {
+    expect(clusterTag(cluster, catalogue)).toBe(tag);
+    const isShown = presentCluster(cluster, catalogue).upgrade_available;
+    expect(clusterTag(cluster, catalogue).endsWith('-upgrade"')).toBe(isShown);
   });
 });

@@ -2,7 +2,7 @@ import { createId } from "../../shared/program/id.ts";
 import { refuseUnavailable } from "../billing/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
+import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { organizationNamespace } from "../organizations/index.ts";
@@ -25,7 +25,7 @@ import {
 import { addCredentialsRoutes } from "./credentials/routes.ts";
 import { readLeftovers } from "./leftovers.ts";
 import { mergeClusterUpdate, schedulesDeletion } from "./merge-update.ts";
-import { locationOf, presentCluster } from "./present.ts";
+import { clusterTag, locationOf, presentCluster } from "./present.ts";
 import {
   clusterListQuery,
   clusterPage,
@@ -131,7 +131,7 @@ function addCreate(
         if (effects !== undefined) return c.json({ ...presentCluster(cluster, versions), effects }, 200);
         return c.json(presentCluster(cluster, versions), 202, {
           Location: locationOf(cluster),
-          ETag: objectTag(cluster.object.metadata),
+          ETag: clusterTag(cluster, versions),
           ...RETRY_AFTER,
         });
       });
@@ -178,9 +178,10 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
     },
     async (c, { orgId, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
-      const etag = objectTag(cluster.object.metadata);
+      const versions = await catalogue.readKnown();
+      const etag = clusterTag(cluster, versions);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
-      return c.json(presentCluster(cluster, await catalogue.readKnown()), 200, { ETag: etag });
+      return c.json(presentCluster(cluster, versions), 200, { ETag: etag });
     },
   );
 }
@@ -250,7 +251,7 @@ function addUpdate(
       }
       const warnings = presentChecks("warnings", membership, upgrade, newVersion);
       const record = { ...presentCluster(updated, versions), ...warnings };
-      return c.json(record, 200, { ETag: objectTag(updated.object.metadata) });
+      return c.json(record, 200, { ETag: clusterTag(updated, versions) });
     },
   );
 }

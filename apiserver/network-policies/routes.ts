@@ -1,6 +1,7 @@
+import { clusterTag, createCatalogueReader } from "../clusters/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
+import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { createCapabilitiesReader } from "../resources/platform-config.ts";
 import { requireCluster } from "../resources/write/index.ts";
@@ -14,6 +15,7 @@ const RECORD = "/api/v1/organizations/{orgID}/clusters/{clusterID}/network";
 /** Operations on the network policy of a cluster. */
 export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
   const capabilities = createCapabilitiesReader(deps);
+  const catalogue = createCatalogueReader(deps);
   addRoute(
     router,
     {
@@ -34,7 +36,7 @@ export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
     },
     async (c, { orgId, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
-      const etag = objectTag(cluster.object.metadata);
+      const etag = clusterTag(cluster, await catalogue.readKnown());
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentNetworkPolicy(cluster), 200, { ETag: etag });
     },
@@ -65,7 +67,8 @@ export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const updated = await setNetworkPolicy(deps, capabilities, caller, cluster, body, readPreconditions(c));
-      return c.json(presentNetworkPolicy(updated), 200, { ETag: objectTag(updated.object.metadata) });
+      const etag = clusterTag(updated, await catalogue.readKnown());
+      return c.json(presentNetworkPolicy(updated), 200, { ETag: etag });
     },
   );
 }

@@ -1,12 +1,12 @@
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { attachment } from "../../http/contract/download.ts";
-import { objectTag, readPreconditions } from "../../http/contract/etag.ts";
+import { readPreconditions } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
 import type { Attempt } from "../../http/idempotency/run-once.ts";
 import { RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
 import type { CatalogueReader } from "../catalogue.ts";
-import { locationOf, presentCluster } from "../present.ts";
+import { clusterTag, locationOf, presentCluster } from "../present.ts";
 import { clusterRecord } from "../schema.ts";
 import { changeCluster, readLiveCluster } from "../write.ts";
 import { generationOf, mergeNextGeneration, readAdminKubeconfig } from "./admin-kubeconfig.ts";
@@ -74,12 +74,14 @@ function addRotate(router: Router, deps: Deps, catalogue: CatalogueReader): void
     },
     async (c, { orgId, caller, params, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
-      const accept = async (rotated: typeof cluster) =>
-        c.json(presentCluster(rotated, await catalogue.readKnown()), 202, {
+      const accept = async (rotated: typeof cluster) => {
+        const versions = await catalogue.readKnown();
+        return c.json(presentCluster(rotated, versions), 202, {
           Location: locationOf(rotated),
-          ETag: objectTag(rotated.object.metadata),
+          ETag: clusterTag(rotated, versions),
           ...RETRY_AFTER,
         });
+      };
       const readGeneration = async () => `${generationOf(await readLiveCluster(deps.kube, cluster))}`;
       const resume = async ({ fixed }: Attempt) => {
         // Any rotation since the first attempt came has ended what was downloaded before.

@@ -1,7 +1,7 @@
 import { resolveVersion } from "../../../shared/crd/kubernetes-version.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { objectTag, readPreconditions } from "../../http/contract/etag.ts";
+import { readPreconditions } from "../../http/contract/etag.ts";
 import { positionPageQuery, toPositionPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import type { Attempt } from "../../http/idempotency/run-once.ts";
@@ -10,7 +10,7 @@ import { listAllNodePools } from "../../resources/project/index.ts";
 import { dryRunQuery, RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
 import type { CatalogueReader } from "../catalogue.ts";
 import { findInstalling, withoutPrefix } from "../kubernetes-version.ts";
-import { locationOf, presentCluster } from "../present.ts";
+import { clusterTag, locationOf, presentCluster } from "../present.ts";
 import { clusterUpgradePage, upgradeAccepted, upgradeBody } from "../schema.ts";
 import { readChecks, readerFor, type TenantReader } from "../tenant-reader.ts";
 import { positionOfVersion, presentUpgrades } from "../versions/present.ts";
@@ -72,11 +72,11 @@ export function addUpgradeRoutes(
         upgraded: typeof cluster,
         warnings: ReturnType<typeof presentChecks<"warnings">>,
       ) => {
-        const shown = presentCluster(upgraded, await catalogue.readKnown());
-        const body = { cluster: shown, ...countWorkers(pools), ...warnings };
+        const versions = await catalogue.readKnown();
+        const body = { cluster: presentCluster(upgraded, versions), ...countWorkers(pools), ...warnings };
         return c.json(body, 202, {
           Location: locationOf(upgraded),
-          ETag: objectTag(upgraded.object.metadata),
+          ETag: clusterTag(upgraded, versions),
           ...RETRY_AFTER,
         });
       };

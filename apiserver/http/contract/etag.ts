@@ -19,6 +19,9 @@ export function isNotModified(ifNoneMatch: string | undefined, tag: string): boo
   );
 }
 
+/** What the tag of a custom resource has beyond its version: it comes from elsewhere, and no write compares it. */
+const DERIVED_PART = /("\d+-\d+)-[a-z]+"/g;
+
 /** The conditions under which a request is to write: If-Match and If-None-Match (RFC 9110 section 13.1). */
 export interface Preconditions {
   ifMatch?: string | undefined;
@@ -40,7 +43,7 @@ export function requireMatch(preconditions: Preconditions | undefined, tag: stri
     if (ifMatch !== undefined) throw new ApiError("precondition_failed", "There is no such record yet.");
     return;
   }
-  if (isNotModified(ifNoneMatch, tag)) {
+  if (isNotModified(ifNoneMatch?.replaceAll(DERIVED_PART, '$1"'), tag)) {
     const message = "The record exists in a version that If-None-Match excludes.";
     throw new ApiError("precondition_failed", message, { headers: { ETag: tag } });
   }
