@@ -14,7 +14,7 @@ import {
   untilRefused,
   withFile,
 } from "../testing/credentials.ts";
-import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
+import { createEngineer, type Engineer, waitForEvents } from "../testing/custom-resources.ts";
 import { preparePythonClient, runPython } from "../testing/python-client.ts";
 import { createSimulatedTenant, markReady, readPlayedServer } from "../testing/simulated-tenant.ts";
 import { createTenant } from "../testing/tenant.ts";
@@ -35,7 +35,6 @@ beforeAll(async () => {
   path = `${organization}/clusters/${await createSimulatedTenant(stack, engineer, "real")}`;
   await waitFor("REST to serve it", async () => (await alice.request("GET", path)).status === 200);
 });
-
 afterAll(() => engineer.close());
 
 /** Creates an access with kubectl, and returns its holder's credential. */
@@ -70,7 +69,12 @@ async function readAdminKubeconfig(): Promise<Credential> {
   return readCredential(Buffer.from(data?.value ?? "", "base64").toString());
 }
 
-type Issued = Record<"id" | "kubeconfig" | "expires_at" | "subject", string>;
+interface Issued {
+  id: string;
+  kubeconfig: string;
+  expires_at: string;
+  subject: string;
+}
 
 /** A kubeconfig that a tenant requests by REST. */
 async function issue(tenant = alice, ttlSeconds = 600): Promise<Issued> {
@@ -118,8 +122,10 @@ test("an access admits only its holder, and is revoked when it is deleted", asyn
   await client.delete(clusterAccessKind, namespace, "alice");
   await untilRefused(alice);
   expect(await ask(bob)).toBe(200);
-  const readAlice = () => client.get(clusterAccessKind, namespace, "alice");
-  await waitFor("the object to be deleted", async () => (await readAlice()) === undefined);
+  await waitFor(
+    "the object to be deleted",
+    async () => (await client.get(clusterAccessKind, namespace, "alice")) === undefined,
+  );
 });
 
 test("a grant whose object was removed by force is revoked too", async () => {
@@ -142,15 +148,10 @@ test.each([
     const dave = await openAccess(`dave-${state}`);
     const before = await readAdminKubeconfig();
     await waitFor("the admin to be admitted", async () => (await ask(before)) === 200);
-    const readOpening = async () => (await engineer.getCluster("real")).status?.credentialsGeneration;
-    await waitFor("the rights to be set", async () => (await readOpening()) !== undefined);
+    const readStatus = async () => (await engineer.getCluster("real")).status;
+    await waitFor("its rights", async () => (await readStatus())?.credentialsGeneration !== undefined);
     await engineer.patchCluster("real", { spec });
-    // What says that the old admin is refused comes when it is.
-    await waitFor("the Event of the rotation", async () => {
-      const events = await engineer.listEvents("real");
-      const rotations = events.filter(({ reason }) => reason === "AdminCredentialsRotated");
-      return rotations.length === spec.credentialsGeneration;
-    });
+    await waitForEvents(engineer, "real", "AdminCredentialsRotated", spec.credentialsGeneration);
     expect(await ask(before)).toBe(403);
     const after = await waitFor("a new admin kubeconfig", async () => {
       const now = await readAdminKubeconfig();

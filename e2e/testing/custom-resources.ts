@@ -138,6 +138,19 @@ export function waitForCluster(engineer: Engineer, name: string): Promise<Cluste
   });
 }
 
+/** Until there are so many Events of this reason about one object. */
+export function waitForEvents(
+  engineer: Engineer,
+  name: string,
+  reason: string,
+  count: number,
+): Promise<unknown> {
+  return waitFor(`${count} Events ${reason} about ${name}`, async () => {
+    const events = await engineer.listEvents(name);
+    return events.filter((event) => event.reason === reason).length >= count;
+  });
+}
+
 /** Samples continuously until `stop`, which takes the last sample; returns the samples without repetitions. */
 export function sample<T>(look: () => Promise<T>, everyMs = 300): { stop(): Promise<T[]> } {
   let stopped = false;
