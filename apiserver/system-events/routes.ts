@@ -75,8 +75,6 @@ function addStream(router: Router, deps: Deps): void {
       const connection = c.env?.outgoing;
       const request = { principal, orgId, clusterId: params.clusterID, lastEventId, connection };
       const stream = c.req.method === "HEAD" ? undefined : await openStream(streamDeps, registry, request);
-      // The server says in every response how long its connection is kept.
-      connection?.removeHeader("Keep-Alive");
       // The stream is the other form of the same response, which the type of a JSON response cannot express.
       if (stream === undefined) return c.body(null, 200, STREAM_HEADERS) as never;
       return c.body(stream.body, 200, STREAM_HEADERS) as never;

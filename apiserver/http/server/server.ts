@@ -17,7 +17,7 @@ import { createProxyCheck, normalizeAddress } from "./source-address.ts";
 type FetchHandler = Parameters<typeof getRequestListener>[0];
 
 /** Above the 60 s after which common load balancers drop an idle connection, so that they are the first to. */
-const KEEP_ALIVE_MS = 65_000;
+const IDLE_MS = 65_000;
 /** How often connections are checked against their deadlines; each may overrun by this much. */
 const TIMEOUT_CHECK_MS = 1000;
 const IDLE_SWEEP_MS = 100;
@@ -42,13 +42,7 @@ export async function listen(
   options: { address: string; port: number; limits: RequestLimits; shutdownDelayMs: number },
 ): Promise<RunningServer> {
   const { shutdownDelayMs } = options;
-  const server = createHttpServer(fetch, options.limits);
-  let isClosing = false;
-  server.prependListener("request", (_request: IncomingMessage, response: ServerResponse) => {
-    if (isClosing) response.setHeader("Connection", "close");
-    else if (response.shouldKeepAlive && shutdownDelayMs > 0)
-      response.setHeader("Keep-Alive", `timeout=${toIdleSeconds(shutdownDelayMs)}`);
-  });
+  const server = createHttpServer(fetch, options.limits, toAnnouncedMs(shutdownDelayMs));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.address, ACCEPT_BACKLOG, () => {
@@ -60,17 +54,20 @@ export async function listen(
   return {
     address: `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
     async announceClose() {
-      isClosing = true;
+      server.prependListener("request", (_request: IncomingMessage, response: ServerResponse) => {
+        response.setHeader("Connection", "close");
+      });
       await sleep(shutdownDelayMs);
     },
     drain: (deadlineMs) => drain(server, deadlineMs),
   };
 }
 
-/** A server with deadlines against slow and silent clients. */
-function createHttpServer(fetch: FetchHandler, limits: RequestLimits): Server {
+/** A server with deadlines against slow and silent clients. `announcedMs` is what the header Keep-Alive says. */
+function createHttpServer(fetch: FetchHandler, limits: RequestLimits, announcedMs: number): Server {
   const serverOptions = {
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: announcedMs,
+    keepAliveTimeoutBuffer: IDLE_MS - announcedMs,
     headersTimeout: limits.headersSeconds * 1000,
     requestTimeout: limits.requestSeconds * 1000,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
@@ -128,11 +125,12 @@ function respondToClientErrors(server: Server, requestMs: number): void {
 }
 
 /**
- * How long clients are asked to keep an idle connection: less than the shutdown delay. One that is idle during the
- * whole delay gets no `Connection: close`, and a request that is being sent when it closes fails.
+ * How long clients are asked to keep an idle connection: less than the shutdown delay, if there is one. One that is idle
+ * during the whole delay gets no `Connection: close`, and a request that is being sent when it closes fails.
  */
-function toIdleSeconds(shutdownDelayMs: number): number {
-  return Math.max(1, Math.floor(shutdownDelayMs / 1000) - 1);
+function toAnnouncedMs(shutdownDelayMs: number): number {
+  if (shutdownDelayMs === 0) return IDLE_MS;
+  return Math.max(1, Math.floor(shutdownDelayMs / 1000) - 1) * 1000;
 }
 
 async function drain(server: Server, deadlineMs: number): Promise<void> {
