@@ -5,6 +5,7 @@ import type { Queryable, Sql } from "./client.ts";
 
 /** What Drizzle builds of a statement: `client` is the connection that it is sent over. */
 interface Prepared<Result> {
+  client?: Sql;
   execute(values: Readonly<Record<string, unknown>>): Promise<Result>;
 }
 
@@ -33,7 +34,8 @@ export function prepareStatement<const Name extends string, Result>(
   return (db, values) => {
     prepared ??= build(builder, placeholders as Record<Name, Placeholder<Name>>).prepare("statement");
     // Drizzle binds what it has built to one connection; each transaction has another.
-    const bound: Prepared<Result> = Object.create(prepared, { client: { value: clientOf(db) } });
+    const bound: Prepared<Result> = Object.create(prepared);
+    bound.client = clientOf(db);
     return bound.execute(values);
   };
 }
