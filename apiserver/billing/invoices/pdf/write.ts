@@ -18,6 +18,7 @@ import { drawFirstPage } from "./draw-first-page.ts";
 import {
   COLORS,
   type Fonts,
+  joinChunks,
   MARGIN,
   PAGE_HEIGHT,
   PdfPage,
@@ -111,12 +112,13 @@ export async function writeFacturX(
       ModDate: issuedAt,
     },
   });
+  joinChunks(document);
   const written = buffer(document);
   // Fonts are parsed once and reused: parsing one for each document costs more than all of its text.
   for (const name of ["regular", "bold"] as const) document.registerFont(name, fonts[name].font as never);
   document.font("regular");
   document.appendXML(FACTUR_X_METADATA);
-  await embedXml(document, xml, issuedAt);
+  const embedded = await embedXml(document, xml, issuedAt);
   const page = new PdfPage(document, fonts);
   drawFirstPage(page, content);
   const pages = layOutLines(content);
@@ -143,6 +145,9 @@ export async function writeFacturX(
   await setImmediate();
   page.end();
   document.end();
+  await setImmediate();
+  // With its last object a document writes the table of all objects, which has a line for each.
+  embedded.end(undefined);
   return written;
 }
 
@@ -151,13 +156,13 @@ const XML_LINES = 50;
 
 /**
  * Embeds the electronic invoice, as `file` of pdfkit does. That takes a third of a second for 10,000 lines: it hashes in
- * JavaScript and compresses on this thread.
+ * JavaScript and compresses on this thread. Returns the object that names the file, which the caller ends.
  */
 async function embedXml(
   document: InstanceType<typeof PDFDocument>,
   texts: AsyncIterable<string>,
   at: Date,
-): Promise<void> {
+): Promise<PDFKit.PDFKitReference> {
   const hash = createHash("md5");
   const parts: Buffer[] = [];
   for await (const text of texts) {
@@ -187,11 +192,11 @@ async function embedXml(
     EF: { F: file },
     Desc: new String("The electronic document (EN 16931)"),
   });
-  specification.end(undefined);
   // pdfkit's types lack both.
   const { addNamedEmbeddedFile, _root } = document as unknown as EmbeddingDocument;
   addNamedEmbeddedFile.call(document, FACTUR_X_FILE, specification);
   _root.data.AF = [specification];
+  return specification;
 }
 
 interface EmbeddingDocument {
