@@ -32,13 +32,15 @@ export interface HostileKind {
 /** That many connections of a kind are open at once; the oldest is closed for a new one. */
 const HELD_CONNECTIONS = 60;
 const COSTED_REQUESTS = 60;
-const BODY_BYTES = 900_000;
 const POOL = { vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
-const BIG_CLUSTER = {
+// Bodies are made once: made for each request they would delay what this process measures beside them.
+const DRY_RUN = JSON.stringify({
   name: "flood",
   k8s_version: "1.34",
   node_pools: Array.from({ length: 50 }, (_, n) => ({ name: `pool-${n}`, ...POOL })),
-};
+});
+/** Within the limit of a body, so that it is parsed and validated. */
+const LARGE = JSON.stringify({ name: "large", labels: Array.from({ length: 25_000 }, () => "xxxxxxx") });
 
 const KINDS: readonly ((tenant: HostileTenant) => HostileKind)[] = [
   (tenant) =>
@@ -74,13 +76,13 @@ const KINDS: readonly ((tenant: HostileTenant) => HostileKind)[] = [
     ofRequests("dry runs of 50 node pools", tenant, () => ({
       method: "POST",
       path: `/api/v1/organizations/${tenant.orgId}/clusters?dry_run=true`,
-      body: JSON.stringify(BIG_CLUSTER),
+      body: DRY_RUN,
     })),
   (tenant) =>
-    ofRequests("large bodies that are refused", tenant, (n) => ({
+    ofRequests("large bodies that are refused", tenant, () => ({
       method: "POST",
       path: `/api/v1/organizations/${tenant.orgId}/clusters`,
-      body: JSON.stringify({ name: n, labels: Array.from({ length: BODY_BYTES / 10 }, () => "xxxxxxx") }),
+      body: LARGE,
     })),
   (tenant) =>
     ofRequests("tickets without end", tenant, (n) => ({
@@ -100,6 +102,16 @@ export const HOSTILE_KINDS = KINDS.length;
 /** One of each kind; `tenants` has as many. */
 export function createHostileKinds(tenants: readonly HostileTenant[]): HostileKind[] {
   return tenants.flatMap((tenant, index) => KINDS[index]?.(tenant) ?? []);
+}
+
+/** A tenant that reads, and now and then writes. */
+export function createWellBehaved(tenant: HostileTenant): HostileKind {
+  const path = `/api/v1/organizations/${tenant.orgId}`;
+  return ofRequests("well-behaved", tenant, (n) =>
+    n % 4 === 0
+      ? { method: "PUT", path, body: JSON.stringify({ name: `Behaved ${n}` }) }
+      : { method: "GET", path },
+  );
 }
 
 type Sent = Pick<Dispatcher.RequestOptions, "method" | "path"> & {

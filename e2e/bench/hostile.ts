@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
 import { readMemoryMB } from "../platform/programs/proc.ts";
@@ -7,12 +8,13 @@ import { DEFAULT_PROVIDER } from "../platform/stack/provider.ts";
 import { type Stack, startStack } from "../platform/stack/stack.ts";
 import {
   createHostileKinds,
+  createWellBehaved,
   HOSTILE_KINDS,
   type HostileKind,
   type HostileTenant,
   measureCosts,
 } from "./hostile-tenants.ts";
-import { median, percentile, until } from "./measure.ts";
+import { median, percentile, secondsSince, until } from "./measure.ts";
 import { readBenchOptions } from "./options.ts";
 import { type Figure, report } from "./report.ts";
 
@@ -21,7 +23,7 @@ const DEFAULT_SECONDS = 300;
 /** Requests of each kind a second. */
 const PACE = 12;
 /** Well-behaved and hostile tenants alternate: what else the machine does concerns both. */
-const TURNS = 5;
+const TURNS = 10;
 /** No turn sends so many of a kind: no request of it is one of an earlier turn. */
 const REQUESTS_PER_TURN = 1_000_000;
 const PAUSE_MS = 25;
@@ -74,39 +76,48 @@ export async function benchHostile(): Promise<void> {
   const { apiUrl, tokens } = stack.info;
   const api = new Pool(apiUrl, { connections: 8 });
   const others = new Pool(apiUrl, { connections: 64 });
-  let kinds: HostileKind[] = [];
+  const senders: HostileKind[] = [];
   try {
     const neighbour = await createNeighbour(api, tokens.bob);
     // What the operator does for the clusters is no part of this.
     await stack.part("operator").kill("SIGTERM");
     const tenants = await createHostileTenants(stack, others);
-    const well = tenants.map((tenant) => behave(others, tenant));
-    kinds = createHostileKinds(tenants);
+    const well = tenants.map(createWellBehaved);
+    const kinds = createHostileKinds(tenants);
+    senders.push(...well, ...kinds);
     await measureFor(neighbour, WARM_UP_SECONDS, createPeriod().times);
     const costs = await measureCosts(stack, kinds);
     const [behaved, hostile] = [createPeriod(), createPeriod()];
-    const memory = watchMemory(stack);
     for (let turn = 0; turn < TURNS; turn++) {
-      for (const kind of kinds) kind.release();
+      for (const sender of senders) sender.release();
       await sleep(1000);
       const part = { neighbour, seconds: seconds / TURNS, first: turn * REQUESTS_PER_TURN };
       await measureNeighbour(part, behaved, well);
       await measureNeighbour(part, hostile, kinds);
     }
+    const { peak } = readMemoryMB(stack.part("apiserver").pid);
     report("hostile", [
-      { name: "memory of the replica, highest", value: memory(), unit: "MB", limit: 600 },
+      { name: "memory of the replica, peak", value: peak, unit: "MB", limit: 600 },
       { name: "neighbour's requests that were refused", value: neighbour.refused, unit: "", limit: 0 },
-      { name: "requests of well-behaved tenants a second", value: behaved.sent / seconds, unit: "/s" },
-      { name: "hostile requests a second", value: hostile.sent / seconds, unit: "/s" },
+      ...describePeriod("well-behaved", behaved),
+      ...describePeriod("hostile", hostile),
       ...(["GET", "PUT", "stream"] as const).flatMap((name) =>
         compare(name, behaved.times[name], hostile.times[name]),
       ),
       ...costs,
     ]);
   } finally {
-    await Promise.all([...kinds.map((kind) => kind.close()), api.destroy(), others.destroy()]);
+    await Promise.all([...senders.map((sender) => sender.close()), api.destroy(), others.destroy()]);
     await stack.stop();
   }
+}
+
+function describePeriod(name: string, { times, sent, seconds, delay }: Period): Figure[] {
+  return [
+    { name: `requests of ${name} tenants a second`, value: sent / seconds, unit: "/s" },
+    { name: `neighbour's requests of each kind beside them`, value: times.GET.length, unit: "" },
+    { name: `p99 of the delay of this process beside them`, value: delay.percentile(99) / 1e6, unit: "ms" },
+  ];
 }
 
 function compare(name: string, before: readonly number[], after: readonly number[]): Figure[] {
@@ -132,31 +143,39 @@ function compare(name: string, before: readonly number[], after: readonly number
 interface Period {
   times: Times;
   sent: number;
+  seconds: number;
+  /** Of the event loop of this process, which is part of the times. */
+  delay: ReturnType<typeof monitorEventLoopDelay>;
 }
 
 function createPeriod(): Period {
-  return { times: { GET: [], PUT: [], stream: [] }, sent: 0 };
+  const times = { GET: [], PUT: [], stream: [] };
+  return { times, sent: 0, seconds: 0, delay: monitorEventLoopDelay({ resolution: 1 }) };
 }
 
-/** Adds the neighbour's times while each sender sends at its pace, beginning with its request `first`. */
+/** Adds the neighbour's times while each sender sends as many requests a second, late ones too, beginning with `first`. */
 async function measureNeighbour(
   { neighbour, seconds, first }: { neighbour: Neighbour; seconds: number; first: number },
   period: Period,
   senders: readonly Pick<HostileKind, "send">[],
 ): Promise<void> {
   const stop = new AbortController();
+  period.delay.enable();
+  const startedAt = performance.now();
   const pace = async (sender: Pick<HostileKind, "send">) => {
-    for (let n = first; !stop.signal.aborted; n++) {
+    for (let n = 0; !stop.signal.aborted; n++) {
       period.sent += 1;
       // A kind that is not answered at its pace does not hold up itself.
-      sender.send(n).catch(() => undefined);
-      await sleep(1000 / PACE);
+      sender.send(first + n).catch(() => undefined);
+      await sleep(startedAt + ((n + 1) * 1000) / PACE - performance.now());
     }
   };
   const all = Promise.all(senders.map(pace));
   await measureFor(neighbour, seconds, period.times);
   stop.abort();
   await all;
+  period.seconds += secondsSince(startedAt);
+  period.delay.disable();
 }
 
 /** An organization and a cluster for each kind. */
@@ -178,21 +197,6 @@ async function createHostileTenants(
     tenants.push({ apiUrl, token, userToken, orgId, cluster, address: `10.0.0.${n + 20}` });
   }
   return tenants;
-}
-
-/** What a well-behaved tenant does: it reads, and now and then writes. */
-function behave(pool: Pool, { token, orgId }: HostileTenant): Pick<HostileKind, "send"> {
-  const path = `/api/v1/organizations/${orgId}`;
-  const headers = headersOf(token, 11);
-  return {
-    async send(n) {
-      const change =
-        n % 4 === 0 ? { method: "PUT" as const, body: JSON.stringify({ name: `Behaved ${n}` }) } : {};
-      const response = await pool.request({ method: "GET", path, headers, ...change });
-      await response.body.dump();
-      return response.statusCode;
-    },
-  };
 }
 
 async function measureFor(neighbour: Neighbour, seconds: number, times: Times): Promise<void> {
@@ -271,17 +275,5 @@ function headersOf(token: string, host: number): Record<string, string> {
     authorization: `Bearer ${token}`,
     "content-type": "application/json",
     "x-forwarded-for": forwarded,
-  };
-}
-
-/** The highest resident memory of the API server from now on, in MB, once it is called. */
-function watchMemory(stack: Stack): () => number {
-  let highest = 0;
-  const timer = setInterval(() => {
-    highest = Math.max(highest, readMemoryMB(stack.part("apiserver").pid).now);
-  }, 250);
-  return () => {
-    clearInterval(timer);
-    return highest;
   };
 }
