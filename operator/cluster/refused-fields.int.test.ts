@@ -70,7 +70,7 @@ async function makeCluster() {
 
   return {
     /** Reconciles the cluster with these networks, as long as it takes, and returns what Cluster API has of it. */
-    async reconcile(authorizedCIDRs: string[], generation: number) {
+    reconcile: async (authorizedCIDRs: string[], generation: number) => {
       for (let run = 0; run < 3; run++) {
         const { status } = (await client.get(clusterKind, namespace, "demo")) ?? {};
         const spec = { version: "1.34", publicEndpoint: true, network: { authorizedCIDRs } };

@@ -129,7 +129,7 @@ async function openPool({ deps }: Operator) {
     settings: { ...settings, autoscalerImage: undefined, syncedNodeLabels: /.*/ },
     throttle: createStatusThrottle(),
     topologyWrites: deps.topologyWrites,
-    now: deps.now,
+    now: () => deps.now(),
     log: { warn: () => undefined },
   };
   /** Its status is the operator's of the stack. */
