@@ -139,9 +139,9 @@ test("a condition that ended is removed after the Events of the plan, which are 
 });
 
 test.each([
-  ["is missing", configMapKind, undefined],
-  ["is of a version that is not served", { ...configMapKind, version: "v9" }, 404],
-])("a plan for an object that %s ends with error %s", async (_, kind, status) => {
+  ["is missing", undefined, configMapKind],
+  ["is of a version that is not served", 404, { ...configMapKind, version: "v9" }],
+])("a plan for an object that %s ends with the error %s", async (_, status, kind) => {
   const context: PlanContext<ConfigMap> = {
     ...makeRunContext(api.client, "example.com/none", MANAGER),
     kind,

@@ -144,7 +144,7 @@ interface Period {
   times: Times;
   sent: number;
   seconds: number;
-  /** Of the event loop of this process, which is part of the times. */
+  /** The delay of the event loop of this process, which is part of the times. */
   delay: ReturnType<typeof monitorEventLoopDelay>;
 }
 

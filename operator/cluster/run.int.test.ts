@@ -267,11 +267,13 @@ test("a change of Cluster API's Cluster that comes too late is tried again, and 
   const { client, namespace } = api;
   const demo = { namespace, name: "demo" };
   const labels = { [LABEL_ID]: randomUUID() };
-  const live = await client.create(
-    capiClusterKind,
-    { metadata: { ...demo, labels }, spec: { paused: true } },
-    TEST,
-  );
+  const controlPlaneRef = {
+    apiGroup: "controlplane.cluster.x-k8s.io",
+    kind: "AnyControlPlane",
+    name: "demo",
+  };
+  const capi = { metadata: { ...demo, labels }, spec: { paused: true, controlPlaneRef } };
+  const live = await client.create(capiClusterKind, capi, TEST);
   const deps = makeDeps();
   // The end of a suspension, which another process has written meanwhile.
   const annotations = { [ANNOTATION_PAUSED]: "true" };
