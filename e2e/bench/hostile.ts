@@ -167,7 +167,7 @@ async function measureNeighbour(
       period.sent += 1;
       // A kind that is not answered at its pace does not hold up itself.
       sender.send(first + n).catch(() => undefined);
-      await sleep(startedAt + ((n + 1) * 1000) / PACE - performance.now());
+      await sleep(Math.max(0, startedAt + ((n + 1) * 1000) / PACE - performance.now()));
     }
   };
   const all = Promise.all(senders.map(pace));
