@@ -53,6 +53,27 @@ test.each([
     "NodeHealthy: Waiting for a Node with spec.providerID aws:///a/i-1 to exist",
     "node: its node has not joined yet",
   ],
+  [
+    "Waiting for Cluster status.initialization.infrastructureProvisioned to be true",
+    "Waiting for the network infrastructure of the cluster",
+  ],
+  ["Waiting for Cluster spec.controlPlaneEndpoint to be set", "Waiting for the API endpoint of the cluster"],
+  [
+    "Waiting for the first control plane machine to have its status.nodeRef set",
+    "Waiting for the first node of the control plane",
+  ],
+  [
+    "EtcdPodHealthy: Waiting for AWSMachine to report spec.providerID",
+    "EtcdPodHealthy: Waiting for its machine to be made",
+  ],
+  [
+    "KubeadmControlPlane can't remediate while waiting for a version upgrade to v1.20.1 to be propagated from Cluster.spec.topology",
+    "control plane can't remediate while waiting for a version upgrade to v1.20.1 to be propagated from the cluster",
+  ],
+  [
+    "ClusterClass not reconciled. If this condition persists please check ClusterClass status. A ClusterClass is reconciled if.status.observedGeneration == .metadata.generation is true. If this is not the case either ClusterClass reconciliation failed or the ClusterClass is paused",
+    "its cluster class is not ready",
+  ],
   ["BootstrapConfigReady: Waiting for it", "configuration: Waiting for it"],
   ["AWSCluster org-0193a1f2/demo has no subnet", "infrastructure has no subnet"],
   ["OpenStackMachine demo-web-abc: no flavour", "Machine demo-web-abc: no flavour"],

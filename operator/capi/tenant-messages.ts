@@ -61,7 +61,30 @@ const WAITS: readonly [RegExp, string][] = [
   [/\b\w+ status\.initialization\.provisioned is false/g, "its infrastructure is not provisioned yet"],
   [/\b\w+ status\.initialization\.dataSecretCreated is false/g, "its configuration is not written yet"],
   [/\b\w+ status\.initialization\.controlPlaneInitialized is false/g, "it is not initialized yet"],
-  [/\bWaiting for status\.availableReplicas set/g, "its nodes are not counted yet"],
+  [
+    /\bWaiting for Cluster status\.(?:initialization\.infrastructureProvisioned|infrastructureReady) to be true/g,
+    "Waiting for the network infrastructure of the cluster",
+  ],
+  [
+    /\bCluster status\.infrastructureReady is false/g,
+    "the network infrastructure of the cluster is not ready yet",
+  ],
+  [
+    /\bWaiting for Cluster spec\.controlPlaneEndpoint to be set/g,
+    "Waiting for the API endpoint of the cluster",
+  ],
+  [
+    /\bWaiting for the first control plane machine to have (?:its )?status\.nodeRef set/g,
+    "Waiting for the first node of the control plane",
+  ],
+  [/\bWaiting for \w+ to report spec\.providerID/g, "Waiting for its machine to be made"],
+  [
+    /\bWaiting for bootstrap provider to generate data secret and report status\.ready/g,
+    "its configuration is not written yet",
+  ],
+  [/\bClusterClass not reconciled\b.*?\bis paused/gs, "its cluster class is not ready"],
+  [/\bCluster\.spec\.topology\b/g, "the cluster"],
+  [/\bWaiting for (?:status\.availableReplicas|spec\.replicas) set/g, "its nodes are not counted yet"],
   [/\bWaiting for a Node with spec\.providerID \S+ to exist/g, "its node has not joined yet"],
   [
     /(?<!\d)(\d+) available replicas, at least (\d+) required/g,

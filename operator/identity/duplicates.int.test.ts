@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
@@ -13,10 +13,15 @@ import { createId } from "../../shared/program/id.ts";
 const TEST = { fieldManager: "test" };
 
 let api: TestApi;
+let namespacesMade: string[];
 beforeEach(async () => {
   api = await openTestApi();
+  namespacesMade = [];
 });
-afterEach(() => api.close());
+afterEach(async () => {
+  await Promise.all(namespacesMade.map((name) => api.client.delete(namespaceKind, undefined, name)));
+  await api.close();
+});
 
 /** Far below the time after which all objects are looked at again (MARINA_RESYNC_SECONDS). */
 const SOON = { timeout: 90_000 };
@@ -29,7 +34,7 @@ async function createNamespaceOf(organization: string): Promise<string> {
     { metadata: { name, labels: { [LABEL_ORG_ID]: organization } } },
     TEST,
   );
-  onTestFinished(() => api.client.delete(namespaceKind, undefined, name));
+  namespacesMade.push(name);
   return name;
 }
 
