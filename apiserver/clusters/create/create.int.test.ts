@@ -175,33 +175,31 @@ describe("a create that was killed before its Cluster was written", () => {
 });
 
 describe("a create that is repeated while it is being given up", () => {
-  /** Sweeps with a Kubernetes API that responds to the first read of a pool once `open` has been called. */
+  /** Sweeps with a Kubernetes API that deletes the first pool once `open` has been called. */
   function sweepSlowly() {
-    const readStarted = Promise.withResolvers<void>();
+    const deletionStarted = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
     const { kube } = api.deps;
     const slow: Deps["kube"] = {
       ...kube,
-      async get(kind, namespace, name, options) {
-        if ((kind as unknown) === nodePoolKind) {
-          readStarted.resolve();
-          await gate.promise;
-        }
-        return kube.get(kind, namespace, name, options);
+      async delete(...args) {
+        deletionStarted.resolve();
+        await gate.promise;
+        return kube.delete(...args);
       },
     };
     const swept = (async () => {
       for (const job of writeIntentJobs({ ...api.deps, kube: slow }))
         await job.run(new AbortController().signal);
     })();
-    return { readStarted: readStarted.promise, open: gate.resolve, swept };
+    return { deletionStarted: deletionStarted.promise, open: gate.resolve, swept };
   }
 
   test("is refused at once, which holds no lock of the organization, and afterwards completed with all its pools", async () => {
     const request = aRequest("Repeated late");
     await crash(request, 601, (deps) => writePools(deps, request));
     const sweeping = sweepSlowly();
-    await sweeping.readStarted;
+    await sweeping.deletionStarted;
     await expect(create(api.deps, request)).rejects.toMatchObject({ code: "conflict", retryAfterSeconds: 5 });
     sweeping.open();
     await sweeping.swept;

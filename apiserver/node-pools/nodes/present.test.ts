@@ -92,7 +92,7 @@ test.each<[string, NodePoolStatus, Record<string, string>, boolean]>([
   ["it is there as before", { machines: [MACHINE] }, {}, false],
 ])("a node that was to be replaced is found, when %s: %#", (_what, status, annotations, isFound) => {
   const record = findReplaced(aPool(status, annotations), MACHINE);
-  expect(record && [record.id, record.replacing]).toEqual(isFound ? [MACHINE.uid, true] : undefined);
+  expect([record?.id, record?.replacing]).toEqual(isFound ? [MACHINE.uid, true] : [undefined, undefined]);
 });
 
 test("a node is replacing while a rollout replaces it, also while it goes", () => {
