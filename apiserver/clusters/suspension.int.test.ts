@@ -43,7 +43,7 @@ test("every change of a suspended cluster is refused with conflict until it is r
     ["POST", `${cluster}/credentials/rotate`],
     ["PUT", `${cluster}/network`, { authorized_cidrs: [] }],
     ["POST", `${cluster}/nodepools`, { ...POOL, name: "another" }],
-    ["PUT", pool, { desired_nodes: 2 }],
+    ["PUT", pool, { name: "renamed" }],
     ["DELETE", pool],
     ["POST", `${cluster}/kubeconfig`, { ttl_seconds: 600 }],
   ];
