@@ -1,6 +1,12 @@
 import { expect, test } from "vitest";
 import { findTenantTextFault } from "../../e2e/contract/seen/message-forms.ts";
-import { clipForeignText, explain, explainRejection, toTenantMessage } from "./tenant-messages.ts";
+import {
+  clipForeignText,
+  explain,
+  explainCause,
+  explainRejection,
+  toTenantMessage,
+} from "./tenant-messages.ts";
 
 test.each([
   [
@@ -158,4 +164,25 @@ test("a text is read whatever white space is between its words", () => {
   expect(toTenantMessage("no machine\t \t(uid: 7205b06a-a404-49fb-bc96-844d27d421e3)\u00a0left")).toBe(
     "no machine left",
   );
+});
+
+const VALUE = "spec.topology.workers.machineDeployments[web].variables.overrides[machine].value";
+
+test.each([
+  [
+    "a rule of the class",
+    VALUE,
+    'Invalid value: "{\\"vcpus\\":3,\\"memoryGB\\":7}": no machine type has these: on offer are 2 vCPUs with 4 GB',
+    "no machine type has these: on offer are 2 vCPUs with 4 GB",
+  ],
+  [
+    "a bound inside the variable",
+    `${VALUE}.vcpus`,
+    'Invalid value: "{\\"vcpus\\":300}": vcpus in body should be less than or equal to 128',
+    "vcpus should be less than or equal to 128",
+  ],
+  ["something forbidden", "spec.topology.controlPlane", "Forbidden: not now.", "not now"],
+  ["a cause without a text", VALUE, "", "it cannot be carried out"],
+])("a cause of a refusal says what is wrong, without the value: %s", (_, field, message, expected) => {
+  expect(explainCause(field, message)).toBe(expected);
 });

@@ -179,7 +179,10 @@ const CAUSE_START =
 
 /** What is wrong with one field, for tenants: a cause of a refusal without the value, with the last name of a field inside a variable. */
 export function explainCause(field: string, message: string): string {
-  const why = toTenantMessage(clipForeignText(message).replace(CAUSE_START, "").replace(/\s+/g, " "));
+  const core = clipForeignText(message)
+    .replace(CAUSE_START, "")
+    .replace(/^[\w.]+ in body /, "");
+  const why = toTenantMessage(core.replace(/\s+/g, " "));
   const [, inside] = /\.value\.(?:\w+\.)*(\w+)$/.exec(field) ?? [];
   const text = why || "it cannot be carried out";
   return shorten(inside === undefined ? text : `${inside} ${text}`);

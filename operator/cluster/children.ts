@@ -190,7 +190,7 @@ function findLack({ choice, desired, policy, unapplied }: Draft, former: Draft):
     (former.policy.listProblem === undefined ? policy.listProblem : undefined) ??
     (former.policy.limitProblem === undefined ? policy.limitProblem : undefined);
   if (lack === undefined) return undefined;
-  const message = `The upgrade to Kubernetes ${choice.target} waits, for it brings another cluster class. ${lack.message}`;
+  const message = `The upgrade to Kubernetes ${choice.target ?? choice.version} waits, for it brings another cluster class. ${lack.message}`;
   return { reason: lack.reason, message };
 }
 

@@ -71,6 +71,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const rules = decision.ok ? locateRules(observed, decision.capiCluster) : undefined;
   const isApplyDeferred = rules === "unsent" && isReportedInForce(observed);
   const toApply = isApplyDeferred ? NO_STEPS : steps;
+  const unapplied = decision.ok ? decision.unapplied : [];
   // What is not sent is not refused, nor is it applied.
   const isAsBefore = isApplyDeferred || isSuspended(observed.cluster);
   const input: StatusInput = {
@@ -81,7 +82,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     target: decision.target,
     subnet: decision.ok ? decision.subnet : undefined,
     clusterClass: decision.ok ? decision.capiCluster.spec?.topology?.classRef.name : undefined,
-    unapplied: (isAsBefore ? observed.cluster.status?.unapplied : decision.ok && decision.unapplied) || [],
+    unapplied: isAsBefore ? (observed.cluster.status?.unapplied ?? []) : unapplied,
     policyProblem: decision.ok ? decision.policyProblem : undefined,
     rules,
     applied:

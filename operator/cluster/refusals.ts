@@ -35,7 +35,7 @@ function findRefusedParts(
 }
 
 function listCauses(cause: unknown) {
-  return (cause instanceof KubeError && cause.details?.causes) || [];
+  return cause instanceof KubeError ? (cause.details?.causes ?? []) : [];
 }
 
 /** The parts that a field belongs to, the smallest first; those that are as Cluster API has them already are none. */

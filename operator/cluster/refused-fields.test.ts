@@ -22,10 +22,10 @@ const withNewPool = () => {
   const added = aCluster().withPools(makePool("new", SIZE)).observed.pools;
   return running.with({ pools: [...running.observed.pools, ...added] });
 };
-const package5 = { packages: { default: { controlPlaneReplicas: 3 }, gold: { controlPlaneReplicas: 3 } } };
+const PACKAGES = { packages: { default: { controlPlaneReplicas: 3 }, gold: { controlPlaneReplicas: 3 } } };
 const inPlan = (fixture: ClusterFixture) =>
   fixture.with({
-    ...package5,
+    ...PACKAGES,
     settings: {
       ...fixture.observed.settings,
       plans: {
@@ -35,7 +35,7 @@ const inPlan = (fixture: ClusterFixture) =>
     },
   });
 
-interface Refused {
+interface RefusedField {
   /** A cluster that asks for what is refused, beside which another change is made. */
   given: ClusterFixture;
   validate: Validate;
@@ -49,7 +49,7 @@ interface Refused {
 }
 
 const LIVE_MACHINE = { vcpus: 2, memoryGB: 4, diskGB: 20 };
-const refusable: Record<string, Refused> = {
+const refusable: Record<string, RefusedField> = {
   "the size of a pool": {
     given: changePools(running, { gpu: SIZE }),
     validate: refusesSize("gpu"),
