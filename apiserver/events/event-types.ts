@@ -32,7 +32,7 @@ export interface EventDefinition<
   example: z.output<Data>;
 }
 
-/** Declares a type of event: a name of the specification with the schema of its data. */
+/** Declares a type of event: one of `SENT_EVENT_TYPES` with the schema of its data. */
 export function defineEvent<const Type extends SentEventType, Data extends z.ZodType>(
   definition: EventDefinition<Type, Data>,
 ): EventDefinition<Type, Data> {

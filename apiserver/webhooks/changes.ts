@@ -55,7 +55,7 @@ export async function createWebhook(
   const row = await insertWebhook(tx, { orgId, ...values, updatedAt: createdAt, disabledAt });
   await insertQueue(tx, orgId, id);
   const secret = await addSecret(tx, keys, { orgId, webhookId: id });
-  const webhook = { ...row, failingSince: null, lastDeliveryAt: null, lastStatusCode: null };
+  const webhook = { ...row, failingSince: null, lastAttemptAt: null, lastStatusCode: null };
   await recordChange(tx, author, "webhook.create", webhook, { after: auditWebhook(webhook) });
   return { webhook, secret };
 }

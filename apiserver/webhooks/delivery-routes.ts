@@ -13,7 +13,7 @@ import {
   recoveryRecord,
 } from "./delivery-schema.ts";
 import { listAttempts, listDeliveries, requireDelivery } from "./delivery-store.ts";
-import { MAX_RECOVERED, recover, redeliver, sendTest } from "./resend.ts";
+import { MAX_RECOVERED, queueRedelivery, queueTest, recover } from "./resend.ts";
 import { lockWebhook, requireWebhook } from "./store.ts";
 import type { WebhookDeliveryRow } from "./table.ts";
 
@@ -100,7 +100,7 @@ function addTest(router: Router, deps: Deps): void {
         async (tx, { id }) => {
           const webhook = await lockWebhook(tx, orgId, webhookID);
           requireEnabled(webhook);
-          return sendTest(tx, author, webhook, { id, at: deps.now() });
+          return queueTest(tx, author, webhook, { id, at: deps.now() });
         },
         (delivery) => c.json(presentDelivery(delivery), 202, headersOf(delivery)),
       );
@@ -137,7 +137,7 @@ function addRedeliver(router: Router, deps: Deps): void {
         async (tx, { id }) => {
           const webhook = await lockWebhook(tx, orgId, webhookID);
           requireEnabled(webhook);
-          return redeliver(tx, author, webhook, { id, deliveryId: deliveryID });
+          return queueRedelivery(tx, author, webhook, { id, deliveryId: deliveryID });
         },
         (delivery) => c.json(presentDelivery(delivery), 202, headersOf(delivery)),
       );

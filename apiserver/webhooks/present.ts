@@ -22,7 +22,7 @@ export function auditWebhook(webhook: Webhook) {
 
 /** The entity tag of a webhook. The second part changes with its deliveries, and no If-Match compares it. */
 export function webhookTag(webhook: Webhook): string {
-  const times = [webhook.disabledAt, webhook.failingSince, webhook.lastDeliveryAt];
+  const times = [webhook.disabledAt, webhook.failingSince, webhook.lastAttemptAt];
   const state = times.map((time) => time?.getTime().toString(36) ?? "").join(".");
   return `"${webhook.version}-${state}.${webhook.lastStatusCode ?? ""}"`;
 }
@@ -34,7 +34,7 @@ function presentState(webhook: Webhook) {
     disabled_reason: webhook.disabledReason,
     disabled_at: toText(webhook.disabledAt),
     failing_since: toText(webhook.failingSince),
-    last_delivery_at: toText(webhook.lastDeliveryAt),
+    last_delivery_at: toText(webhook.lastAttemptAt),
     last_status: webhook.lastStatusCode,
     created_at: webhook.createdAt.toISOString(),
     updated_at: webhook.updatedAt.toISOString(),

@@ -21,8 +21,8 @@ const MAX_AGE_MS = 30 * 24 * 60 * 60_000;
 export const MAX_RECOVERED = 10_000;
 const BATCH_SIZE = 1000;
 
-/** Sends a test event to a locked webhook, in a single attempt. `id` is that of the delivery. */
-export async function sendTest(
+/** Queues a test delivery with a single attempt; the webhook's row must be locked. `id` is that of the delivery. */
+export async function queueTest(
   tx: Queryable,
   author: Author,
   webhook: Webhook,
@@ -42,8 +42,8 @@ export async function sendTest(
   return delivery;
 }
 
-/** Sends the event of a delivery once more to a locked webhook, in a single attempt. Throws 404. */
-export async function redeliver(
+/** Queues the event of a delivery once more, with a single attempt; the webhook's row must be locked. Throws 404. */
+export async function queueRedelivery(
   tx: Queryable,
   author: Author,
   webhook: Webhook,
@@ -69,8 +69,9 @@ export interface Recovery {
 }
 
 /**
- * Delivers to a locked webhook, with all attempts, the events since then that were neither delivered to it nor wait to be:
- * at most 30 days back, not before its creation, the oldest first and at most MAX_RECOVERED.
+ * Queues a delivery with all attempts for each event since then whose type the webhook subscribes to and that was neither
+ * delivered to it nor is pending: at most 30 days back, not before its creation, the oldest first and at most MAX_RECOVERED.
+ * The webhook's row must be locked.
  */
 export async function recover(
   tx: Queryable,

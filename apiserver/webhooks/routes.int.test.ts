@@ -182,7 +182,7 @@ describe("updating a webhook", () => {
     const tag = read.headers.get("etag") ?? "";
     await api.deps.db
       .update(webhookQueues)
-      .set({ lastDeliveryAt: new Date(), lastStatusCode: 204 })
+      .set({ lastAttemptAt: new Date(), lastStatusCode: 204 })
       .where(eq(webhookQueues.webhookId, id));
     const delivered = await requests.send(org, "GET", `/${id}`, undefined, { "if-none-match": tag });
     expect([delivered.status, delivered.body.last_status]).toEqual([200, 204]);

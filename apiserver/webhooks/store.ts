@@ -8,13 +8,12 @@ import { type WebhookQueueRow, type WebhookRow, webhookQueues, webhooks } from "
 const NEXT_VERSION = sql`${webhooks.version} + 1`;
 
 /** A webhook with the health of its endpoint. */
-export type Webhook = WebhookRow &
-  Pick<WebhookQueueRow, "failingSince" | "lastDeliveryAt" | "lastStatusCode">;
+export type Webhook = WebhookRow & Pick<WebhookQueueRow, "failingSince" | "lastAttemptAt" | "lastStatusCode">;
 
 const columns = {
   ...getTableColumns(webhooks),
   failingSince: webhookQueues.failingSince,
-  lastDeliveryAt: webhookQueues.lastDeliveryAt,
+  lastAttemptAt: webhookQueues.lastAttemptAt,
   lastStatusCode: webhookQueues.lastStatusCode,
 };
 

@@ -187,7 +187,8 @@ export const webhookQueues = pgTable(
     failingSince: time("failing_since"),
     /** When the audit log recorded that it has been failing for four days. */
     failureReportedAt: time("failure_reported_at"),
-    lastDeliveryAt: time("last_delivery_at"),
+    /** The start of the attempt that began last. */
+    lastAttemptAt: time("last_delivery_at"),
     lastStatusCode: integer("last_status_code"),
   },
   (table) => [index("webhook_queues_due_idx").on(table.dueAt).where(sql`${table.dueAt} is not null`)],

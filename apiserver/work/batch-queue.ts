@@ -45,12 +45,12 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
   const failures = new Map<string, number>();
   let running = false;
   let wake = () => {};
-  const idlers = new Set<() => void>();
+  const idleWaiters = new Set<() => void>();
 
-  function resolveIdlers(): void {
+  function resolveIdle(): void {
     if (!options.signal.aborted && (waiting.size > 0 || running || retrying > 0)) return;
-    for (const resolve of idlers) resolve();
-    idlers.clear();
+    for (const resolve of idleWaiters) resolve();
+    idleWaiters.clear();
   }
 
   function add(work: Work): void {
@@ -73,7 +73,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
       )
       .finally(() => {
         retrying -= awaited;
-        resolveIdlers();
+        resolveIdle();
       });
   }
 
@@ -94,7 +94,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
   }
 
   function waitForWork(): Promise<void> {
-    resolveIdlers();
+    resolveIdle();
     return new Promise((resolve) => {
       wake = resolve;
       if (waiting.size > 0 || options.signal.aborted) resolve();
@@ -114,7 +114,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
       await runBatch(batch.map(([, work]) => work));
       running = false;
     }
-    resolveIdlers();
+    resolveIdle();
   }
 
   options.signal.addEventListener("abort", () => wake(), { once: true });
@@ -122,8 +122,8 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
     add,
     idle: () =>
       new Promise((resolve) => {
-        idlers.add(resolve);
-        resolveIdlers();
+        idleWaiters.add(resolve);
+        resolveIdle();
       }),
     failing: () => [...failures.values()].filter((count) => count >= MAX_AWAITED_FAILURES).length,
     stopped: loop(),

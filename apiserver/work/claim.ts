@@ -4,7 +4,7 @@ import { createId } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 
 /**
- * A table whose rows are worked off by any number of processes. `dueAt` is when a row may be claimed and, while it is
+ * A table whose rows are processed by any number of processes. `dueAt` is when a row may be claimed and, while it is
  * claimed, when that claim ends.
  */
 type WorkTable = PgTable & { dueAt: PgColumn; claimId: PgColumn };

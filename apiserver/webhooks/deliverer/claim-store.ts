@@ -66,12 +66,12 @@ export async function claimDeliveries(db: Database, options: ClaimOptions): Prom
       tx,
       queues.slice(0, countExaminedQueues(queues, due, options.limit)).map((queue, index) => {
         const deliveryIds = (admittedOf.get(queue.webhookId) ?? []).map(({ id }) => id);
-        const live = capacities[index]?.live ?? [];
+        const unexpired = capacities[index]?.unexpired ?? [];
         const capacity = (capacities[index]?.capacity ?? 0) - deliveryIds.length;
         const claim = { id: claimId, endsAtMs: queue.nowMs + LEASE_MS, deliveryIds };
         return {
           webhookId: queue.webhookId,
-          claims: deliveryIds.length === 0 ? live : [...live, claim],
+          claims: deliveryIds.length === 0 ? unexpired : [...unexpired, claim],
           hasCapacity: capacity > 0,
         };
       }),
@@ -103,15 +103,15 @@ async function lockDueQueues(
 
 interface QueueCapacity {
   webhookId: string;
-  live: DeliveryClaim[];
+  unexpired: DeliveryClaim[];
   capacity: number;
 }
 
 function toCapacity(queue: DueQueue, endpointConcurrency: number): QueueCapacity {
-  const live = queue.claims.filter(({ endsAtMs }) => endsAtMs > queue.nowMs);
-  const inFlight = live.reduce((sum, { deliveryIds }) => sum + deliveryIds.length, 0);
+  const unexpired = queue.claims.filter(({ endsAtMs }) => endsAtMs > queue.nowMs);
+  const inFlight = unexpired.reduce((sum, { deliveryIds }) => sum + deliveryIds.length, 0);
   const cap = isPausedAfterFailures(queue) ? 1 : endpointConcurrency;
-  return { webhookId: queue.webhookId, live, capacity: Math.max(0, cap - inFlight) };
+  return { webhookId: queue.webhookId, unexpired, capacity: Math.max(0, cap - inFlight) };
 }
 
 /** A separate statement after the lock, so that it sees what was committed before the lock was granted. */
@@ -120,11 +120,11 @@ async function findDueDeliveries(
   capacities: readonly QueueCapacity[],
   limit: number,
 ): Promise<DueDelivery[]> {
-  const input = capacities.map(({ webhookId, live, capacity }, position) => ({
+  const input = capacities.map(({ webhookId, unexpired, capacity }, position) => ({
     webhook_id: webhookId,
     position,
     capacity,
-    claimed: live.flatMap(({ deliveryIds }) => deliveryIds),
+    claimed: unexpired.flatMap(({ deliveryIds }) => deliveryIds),
   }));
   return tx.execute<DueDelivery & Record<string, unknown>>(sql`
     select due.id, due.webhook_id as "webhookId", due.event_id as "eventId", due.event_type as "eventType", due.trigger,

@@ -171,7 +171,7 @@ async function lockQueues(tx: Queryable, completions: readonly Completion[]): Pr
     select webhook_id as "webhookId", claims, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
       consecutive_failures as "consecutiveFailures", exhausted_events as "exhaustedEvents",
       ${ms("failing_since")} as "failingSinceMs", ${ms("paused_until")} as "pausedUntilMs",
-      ${ms("failure_reported_at")} as "failureReportedAtMs", ${ms("last_delivery_at")} as "lastDeliveryAtMs",
+      ${ms("failure_reported_at")} as "failureReportedAtMs", ${ms("last_delivery_at")} as "lastAttemptAtMs",
       last_status_code as "lastStatusCode"
     from webhook_queues
     where webhook_id in (select value::uuid from json_array_elements_text(${ids}::text::json))

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import type { SendRequest } from "./attempt.ts";
 import type { DelivererOptions } from "./deliverer.ts";
@@ -203,4 +203,35 @@ test("a process that drains completes its attempts", async () => {
   for (const answer of held) answer();
   await stopped;
   expect(await isSettled()).toBe(true);
+});
+
+test("a process stops although Postgres never confirms that it no longer listens", async () => {
+  const unlisten = vi.fn<() => Promise<void>>(() => new Promise(() => undefined));
+  const deliverer = start({ sql: { listen: async () => ({ unlisten }) } });
+  await store.addDeliveries(webhookId, 1);
+  await waitFor("the delivery", () => isSettled());
+  await deliverer.stop();
+  expect(unlisten).toHaveBeenCalledTimes(1);
+});
+
+test("the last attempt of an endpoint is the one that began last, although an earlier one ends after it", async () => {
+  const held: (() => void)[] = [];
+  receiver.answer = (_, response) => void held.push(() => response.writeHead(500).end());
+  const [slow = ""] = await store.addDeliveries(webhookId, 1);
+  start();
+  await waitFor("the slow request", () => held.length === 1);
+  receiver.answer = (_, response) => response.writeHead(204).end();
+  await store.addDeliveries(webhookId, 1);
+  const last = await waitFor("the other delivery", async () => {
+    const queue = await store.findQueue(webhookId);
+    return queue.lastAttemptAt === null ? undefined : queue;
+  });
+  for (const answer of held) answer();
+  await waitFor("the slow attempt", async () => (await store.findAttempts(slow)).length === 1);
+  const { lastAttemptAt } = last;
+  expect(await store.findQueue(webhookId)).toMatchObject({
+    lastAttemptAt,
+    lastStatusCode: 204,
+    consecutiveFailures: 1,
+  });
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../../shared/program/log.ts";
-import type { Database, Sql } from "../../db/client.ts";
+import type { Database } from "../../db/client.ts";
 import { DELIVERIES_CHANNEL } from "../../events/emit.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
 import { createWakeup, describeFailure, runLoop } from "../../work/loop.ts";
@@ -26,14 +26,25 @@ const MAX_UNWRITTEN_PER_ATTEMPT = 2;
 const BUSY_POLL_MS = 100;
 const GATHER_COMPLETIONS_MS = 10;
 const COMPLETION_BATCH = 400;
+/** Seen after a restart of Postgres: a promise of postgres.js that never settled. The end of the process ends the listening too. */
+const UNLISTEN_MS = 1000;
 /** How long a draining process waits for the attempts in progress; then it releases their deliveries. */
 const DRAIN_MS = 8000;
 /** How long the last completions may take; what is not written is attempted again when its claim ends. */
 const LAST_COMPLETIONS_MS = 5000;
 
+/** What the deliverer uses of a `Sql`. */
+interface Listener {
+  listen(
+    channel: string,
+    onNotification: () => void,
+    onListening: () => void,
+  ): Promise<{ unlisten(): Promise<void> }>;
+}
+
 export interface DelivererOptions {
   db: Database;
-  sql: Sql;
+  sql: Listener;
   log: Logger;
   now: () => Date;
   metrics: DeliveryMetrics;
@@ -56,7 +67,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
   const { db, log } = options;
   const slots = createSlots(options.concurrency);
   const maxUnwritten = options.concurrency * MAX_UNWRITTEN_PER_ATTEMPT;
-  const manySlots = Math.ceil(options.concurrency * CLAIM_SHARE);
+  const claimThreshold = Math.ceil(options.concurrency * CLAIM_SHARE);
   let lastClaimMs = Number.NEGATIVE_INFINITY;
   /** Attempts that have ended and whose completion is not written. */
   let unwritten = 0;
@@ -86,13 +97,13 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
     unwritten++;
     slots.release(completion.delivery.orgId);
     completions.add(completion);
-    if (slots.free() >= manySlots) wakeup.wake();
+    if (slots.free() >= claimThreshold) wakeup.wake();
   }
 
   /** Few free slots are left alone for a while: many small claims cost more than a few large ones. */
   const hasCapacity = () => {
-    const few = performance.now() - lastClaimMs < BUSY_POLL_MS ? manySlots : 1;
-    return slots.free() >= few && unwritten < maxUnwritten;
+    const minFreeSlots = performance.now() - lastClaimMs < BUSY_POLL_MS ? claimThreshold : 1;
+    return slots.free() >= minFreeSlots && unwritten < maxUnwritten;
   };
 
   async function claim(): Promise<ClaimedDelivery[]> {
@@ -116,7 +127,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
       const parts: AttemptParts = {
         ...options,
         signal: aborting.signal,
-        signerOf: keepSigners((webhookId) =>
+        signerOf: memoizeSigner((webhookId) =>
           options.createSigner(webhookId, requireSecrets(secrets, webhookId)),
         ),
       };
@@ -159,7 +170,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
       runLoop(loop, claimAndAttempt),
       runFanOut({ db, log, onFannedOut: wakeup.wake }, fanOutWakeup, signal),
     ]);
-    await stopListening();
+    await Promise.race([stopListening(), sleep(UNLISTEN_MS, undefined, { ref: false })]);
     await Promise.race([slots.idle(), sleep(DRAIN_MS, undefined, { ref: false })]);
     aborting.abort();
     await Promise.race([
@@ -179,7 +190,7 @@ function toWaitMs(nextDueMs: number | undefined): number {
 }
 
 /** One for all deliveries of a webhook, since reading its secrets takes longer than to sign. */
-function keepSigners(create: (webhookId: string) => Signer): (webhookId: string) => Signer {
+function memoizeSigner(create: (webhookId: string) => Signer): (webhookId: string) => Signer {
   const signers = new Map<string, Signer>();
   return (webhookId) => {
     const signer = signers.get(webhookId) ?? create(webhookId);
@@ -236,7 +247,7 @@ interface Slots {
 function createSlots(size: number): Slots {
   const held = new Map<string, number>();
   const share = Math.max(1, Math.floor(size * ORGANIZATION_SHARE));
-  let idlers: (() => void)[] = [];
+  let idleWaiters: (() => void)[] = [];
   let total = 0;
   return {
     free: () => size - total,
@@ -252,9 +263,9 @@ function createSlots(size: number): Slots {
       if (count > 0) held.set(orgId, count);
       else held.delete(orgId);
       if (total > 0) return;
-      for (const resolve of idlers) resolve();
-      idlers = [];
+      for (const resolve of idleWaiters) resolve();
+      idleWaiters = [];
     },
-    idle: () => (total === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    idle: () => (total === 0 ? Promise.resolve() : new Promise((resolve) => idleWaiters.push(resolve))),
   };
 }

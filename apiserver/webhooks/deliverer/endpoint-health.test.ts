@@ -9,7 +9,7 @@ const HEALTHY: EndpointHealth = {
   failingSinceMs: null,
   pausedUntilMs: null,
   failureReportedAtMs: null,
-  lastDeliveryAtMs: null,
+  lastAttemptAtMs: null,
   lastStatusCode: null,
 };
 const FAILING: EndpointHealth = {
@@ -26,7 +26,7 @@ const FAILED: EndpointAttempt = {
   atMs: NOW_MS - 1,
   statusCode: 500,
 };
-const LAST = { lastDeliveryAtMs: NOW_MS - 1, lastStatusCode: 500 };
+const LAST = { lastAttemptAtMs: NOW_MS - 1, lastStatusCode: 500 };
 
 describe("an attempt", () => {
   test.each<[string, EndpointHealth, Partial<EndpointAttempt>, EndpointHealth]>([
@@ -71,6 +71,18 @@ describe("an attempt", () => {
       { ...FAILING, pausedUntilMs: NOW_MS },
       { isSuccess: true, statusCode: 204, trigger: "redelivery" },
       { ...HEALTHY, ...LAST, lastStatusCode: 204 },
+    ],
+    [
+      "that began before the last one leaves its time and status as they are",
+      { ...HEALTHY, lastAttemptAtMs: NOW_MS, lastStatusCode: 204 },
+      {},
+      {
+        ...HEALTHY,
+        lastAttemptAtMs: NOW_MS,
+        lastStatusCode: 204,
+        consecutiveFailures: 1,
+        failingSinceMs: NOW_MS - 1,
+      },
     ],
   ])("%s", (_, health, attempt, expected) => {
     expect(nextHealth(health, { ...FAILED, ...attempt }, NOW_MS)).toEqual(expected);

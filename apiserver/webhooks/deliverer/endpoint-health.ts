@@ -16,7 +16,8 @@ export interface EndpointHealth {
   failingSinceMs: number | null;
   pausedUntilMs: number | null;
   failureReportedAtMs: number | null;
-  lastDeliveryAtMs: number | null;
+  /** The start of the attempt that began last, and what came back. */
+  lastAttemptAtMs: number | null;
   lastStatusCode: number | null;
 }
 
@@ -41,9 +42,12 @@ export function isPausedAfterFailures({
   return consecutiveFailures >= PAUSING_FAILURES;
 }
 
-/** The health of an endpoint after one more attempt that ended at `nowMs`. Any success clears its failures. */
+/**
+ * The health of an endpoint after one more attempt that ended at `nowMs`. Any success clears its failures. The last attempt is the
+ * one that began last: several are made at once, and end in any order.
+ */
 export function nextHealth(health: EndpointHealth, attempt: EndpointAttempt, nowMs: number): EndpointHealth {
-  const last = { lastDeliveryAtMs: attempt.atMs, lastStatusCode: attempt.statusCode };
+  const last = lastAttemptOf(health, attempt);
   if (attempt.isSuccess)
     return {
       consecutiveFailures: 0,
@@ -67,6 +71,16 @@ export function nextHealth(health: EndpointHealth, attempt: EndpointAttempt, now
     failingSinceMs: health.failingSinceMs ?? attempt.atMs,
     pausedUntilMs,
   };
+}
+
+function lastAttemptOf(
+  { lastAttemptAtMs, lastStatusCode }: EndpointHealth,
+  { atMs, statusCode }: EndpointAttempt,
+): Pick<EndpointHealth, "lastAttemptAtMs" | "lastStatusCode"> {
+  const isNewer = lastAttemptAtMs === null || atMs >= lastAttemptAtMs;
+  return isNewer
+    ? { lastAttemptAtMs: atMs, lastStatusCode: statusCode }
+    : { lastAttemptAtMs, lastStatusCode };
 }
 
 /** Whether five days without a success disable a webhook, or four are reported to its owner. */

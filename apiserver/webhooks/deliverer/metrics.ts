@@ -18,7 +18,7 @@ export interface DeliveryMetrics {
 /**
  * `marina_apiserver_webhook_deliveries_total{result}` and `marina_apiserver_webhook_attempt_seconds{result}` of this process
  * (the result of an attempt is `delivered` or its error class), and `marina_apiserver_webhook_undecryptable_secrets_total`: one
- * for every attempt that was not made, in each minute as many as an endpoint has at once. Of all replicas, read from the
+ * for every attempt that was not made, up to `endpointConcurrency` per minute and webhook. Of all replicas, read from the
  * database by a scrape: `marina_apiserver_webhook_deliveries_pending`, `_oldest_pending_seconds`, `_overdue_seconds`, and
  * `marina_apiserver_webhooks_disabled{reason}`.
  */

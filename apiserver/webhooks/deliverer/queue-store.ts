@@ -59,7 +59,7 @@ export async function saveQueues(tx: Queryable, queues: readonly QueueState[]): 
     failing_since_ms: health.failingSinceMs,
     paused_until_ms: health.pausedUntilMs,
     failure_reported_at_ms: health.failureReportedAtMs,
-    last_delivery_at_ms: health.lastDeliveryAtMs,
+    last_delivery_at_ms: health.lastAttemptAtMs,
     last_status_code: health.lastStatusCode,
   }));
   await tx.execute(sql`
