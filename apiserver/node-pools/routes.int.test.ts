@@ -1,10 +1,10 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { findNodePool } from "../resources/project/index.ts";
-import { patchLive } from "../resources/write/kube-write.ts";
 import type { TestApp } from "../testing/app.ts";
 import { startTestClusters } from "../testing/service.ts";
 
@@ -235,16 +235,24 @@ describe("updating a node pool", () => {
   });
 
   test("of a pool that is deleted between the read and the write is repeated, and is 404 then", async () => {
-    const live = await readObject();
-    await api.deps.kube.delete(nodePoolKind, live.metadata.namespace, live.metadata.name);
-    const change = { spec: { maxNodes: 6 }, requestId: createId() };
-    expect(await patchLive(api.deps.kube, nodePoolKind, live, change, { dryRun: false })).toBeUndefined();
-    const { namespace, name } = live.metadata;
-    // The operator removes its finalizer first.
-    await expect
-      .poll(() => api.deps.kube.get(nodePoolKind, namespace, name), { timeout: 200_000 })
-      .toBeUndefined();
-    expect((await api.request("PUT", path, { body: { max_nodes: 6 } })).status).toBe(404);
+    const { kube } = api.deps;
+    let patches = 0;
+    let deleted: string | undefined;
+    // As if the operator removed its finalizer at once.
+    const get: typeof kube.get = async (kind, namespace, name, ...options) =>
+      name === deleted ? undefined : kube.get(kind, namespace, name, ...options);
+    const jsonPatch: typeof kube.jsonPatch = async (_, namespace, name) => {
+      patches += 1;
+      await kube.delete(nodePoolKind, namespace, name);
+      deleted = name;
+      throw new KubeError({ status: 404, reason: "NotFound", kubeMessage: "not found", details: { name } });
+    };
+    api.deps.kube = { ...kube, get, jsonPatch };
+    onTestFinished(() => {
+      api.deps.kube = kube;
+    });
+    const { status, body } = await api.request("PUT", path, { body: { max_nodes: 6 } });
+    expect([status, body.error.code, patches]).toEqual([404, "not_found", 1]);
   });
 
   test("to a new name frees the old one", async () => {

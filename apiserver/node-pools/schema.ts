@@ -153,7 +153,7 @@ export const nodePoolRecord = z
     ready_nodes: countField(MAX_NODES_PER_POOL, "Nodes that are ready now.", 3),
     k8s_version: textField(
       16,
-      "The version that all of its nodes run; null while they differ or there are none.",
+      "The version that all of its nodes run; while they differ, the last one that all of them ran; null while there is none.",
       "1.34.2",
     ).nullable(),
     generation: countField(MAX_GENERATION, "Rises with each change of the settings."),
@@ -166,7 +166,9 @@ export const nodePoolRecord = z
     ).nullable(),
     conditions: conditionsField("The conditions of the node pool."),
     created_at: timestampField("When it was created."),
-    updated_at: timestampField("When its settings changed last."),
+    updated_at: timestampField(
+      "When its settings changed last, or REST was asked to replace one of its nodes; in whole seconds.",
+    ),
     effects: effectsRecord.optional(),
   })
   .openapi("NodePool", { example: exampleNodePool });
