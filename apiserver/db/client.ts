@@ -16,7 +16,7 @@ export type Queryable = Pick<
 /** An open transaction; the database itself is none. */
 export type Transaction = Parameters<Parameters<Database["transaction"]>[0]>[0];
 
-/** No request waits longer for one statement; slow jobs use the other pool with their own limit. */
+/** For requests and background jobs, over their pools; the statements of `sql` have no limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 /**
  * Postgres ends a transaction that is idle for longer, which releases its locks; longer than one call inside it (25 s).

@@ -150,7 +150,7 @@ function anEvent(own: Side, { kind, metadata }: Cluster | NodePool, labels: Reco
   };
 }
 
-/** An Event and a change of the own cluster and pool come after all others: what came before them is worked off. */
+/** An Event and a change of the own cluster and pool come after all others: what came before them has been processed. */
 async function follow(own: Side): Promise<void> {
   const { kube } = api.deps;
   for (const [kind, object] of [

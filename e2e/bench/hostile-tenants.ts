@@ -194,7 +194,7 @@ export async function measureCosts(stack: Stack, kinds: readonly HostileKind[]):
     const before = readStackCpuSeconds(stack);
     const statuses = new Set<number>();
     for (let n = 0; n < COSTED_REQUESTS; n++) statuses.add(await kind.send(n));
-    // What was sent without a response is worked off meanwhile.
+    // What was sent without a response is processed meanwhile.
     await sleep(1000);
     const after = readStackCpuSeconds(stack);
     const used = [...after].map(([name, seconds]) => [name, seconds - (before.get(name) ?? 0)] as const);

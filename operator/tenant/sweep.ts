@@ -175,7 +175,7 @@ function startPass(first: SweepStep, passes: number): SweepProgress {
   return { ...nothing, first, step: first, passes, collector };
 }
 
-/** Works off one page. */
+/** Processes one page. */
 async function readOn(
   tenant: TenantClient,
   decide: () => EndedRights,

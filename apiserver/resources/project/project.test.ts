@@ -47,11 +47,12 @@ describe("projecting", () => {
     expect(toProjectedCluster(aCluster({ labels }), ID)).toBeUndefined();
   });
 
-  test("updated_at is the newest time outside the status, the network's its own manager's", () => {
+  test("updated_at is the newest time of a manager of the spec, the network's its own manager's", () => {
     const at = (time: string, change: Partial<ManagedFieldsEntry>): ManagedFieldsEntry => ({
       manager: "marina-apiserver",
       operation: "Update",
       time,
+      fieldsV1: { "f:spec": { "f:displayName": {} } },
       ...change,
     });
     const projected = project(
@@ -59,7 +60,15 @@ describe("projecting", () => {
         managedFields: [
           at("2026-11-21T10:00:00Z", {}),
           at("2026-11-21T11:00:00Z", { manager: "marina-apiserver-network" }),
-          at("2026-11-21T12:00:00Z", { manager: "marina-operator-status", subresource: "status" }),
+          at("2026-11-21T12:00:00Z", {
+            manager: "marina-operator-status",
+            subresource: "status",
+            fieldsV1: { "f:status": {} },
+          }),
+          at("2026-11-21T13:00:00Z", {
+            manager: "marina-operator",
+            fieldsV1: { "f:metadata": { "f:finalizers": {}, "f:labels": {} } },
+          }),
         ],
       }),
     );

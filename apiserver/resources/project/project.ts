@@ -103,11 +103,11 @@ function withoutManagedFields<Kind extends KubeObject>(object: Kind): Kind {
 }
 
 /**
- * When an object was last changed: the newest managedFields time outside the status subresource, its
- * creation at least. Times have whole seconds, as the Kubernetes API writes them.
+ * When the settings of an object changed last: the newest time of a manager of its spec, its creation at least. The annotations by
+ * which REST requests something are those of its manager, and count too. Times have whole seconds, as the Kubernetes API writes them.
  */
 function updatedAtOf(metadata: ObjectMeta): Date {
-  return newestOf(metadata, (entry) => entry.subresource !== "status");
+  return newestOf(metadata, ({ fieldsV1 }) => fieldsV1?.["f:spec"] !== undefined);
 }
 
 /** When the network policy was last set by REST, which writes it under a separate field manager. */

@@ -151,9 +151,9 @@ async function follow(deps: Deps, term: Term, signal: AbortSignal, onSynced: () 
   await Promise.race([queue.idle(), aborted]);
   if (signal.aborted) return;
   onSynced();
-  await recordWatches(deps, signal, {
+  await recordSyncPeriods(deps, signal, {
     isCurrent: () => reflectors.every((reflector) => reflector.staleMs() === 0),
-    settle: () => queue.idle(),
+    flush: () => queue.idle(),
   });
 }
 
@@ -242,30 +242,30 @@ const RECORD_EVERY_MS = 10_000;
 const MAX_RECORDED_GAP_MS = 30_000;
 
 /**
- * Records until the signal aborts in which times the projection follows the Kubernetes API: `isCurrent` returns whether
- * all watches are open, and `settle` resolves when everything that they delivered is written. A failure is logged.
+ * Records the periods during which the projection was up to date, until the signal aborts: `isCurrent` returns whether all
+ * watches are open, and `flush` resolves when everything that they delivered is written. A failure is logged.
  */
-async function recordWatches(
+async function recordSyncPeriods(
   { db, log, now }: Pick<Deps, "db" | "log" | "now">,
   signal: AbortSignal,
-  { isCurrent, settle }: { isCurrent: () => boolean; settle: () => Promise<void> },
+  { isCurrent, flush }: { isCurrent: () => boolean; flush: () => Promise<void> },
 ): Promise<void> {
-  let watch: { id: string; seenAt: Date } | undefined;
+  let period: { id: string; seenAt: Date } | undefined;
   const failure = "the time of the projection is not recorded";
   await runLoop({ log, signal, failure, retryMs: RECORD_EVERY_MS }, async () => {
     const seenAt = now();
     if (!isCurrent()) return RECORD_EVERY_MS;
-    await settle();
+    await flush();
     if (signal.aborted) return 0;
-    const gapMs = watch === undefined ? Infinity : Math.abs(seenAt.getTime() - watch.seenAt.getTime());
-    const id: string = watch !== undefined && gapMs <= MAX_RECORDED_GAP_MS ? watch.id : createId();
-    await writeWatch(db, id, seenAt);
-    watch = { id, seenAt };
+    const gapMs = period === undefined ? Infinity : Math.abs(seenAt.getTime() - period.seenAt.getTime());
+    const id: string = period !== undefined && gapMs <= MAX_RECORDED_GAP_MS ? period.id : createId();
+    await writeSyncPeriod(db, id, seenAt);
+    period = { id, seenAt };
     return RECORD_EVERY_MS;
   });
 }
 
-async function writeWatch(db: Queryable, id: string, seenAt: Date): Promise<void> {
+async function writeSyncPeriod(db: Queryable, id: string, seenAt: Date): Promise<void> {
   await db
     .insert(projectionWatches)
     .values({ id, startedAt: seenAt, seenAt })

@@ -41,7 +41,7 @@ export async function projectObservations(
   await beginProjection(tx, observations);
   const refused: string[] = [];
   const unrecorded: string[] = [];
-  const written = new Map<string, RecordedPlace>();
+  const recorded = new Map<string, RecordedPlace>();
   const events: NewStatusEvent[] = [];
   const webhookEvents: NewWebhookEvent[] = [];
   let missedTransitions = 0;
@@ -52,7 +52,8 @@ export async function projectObservations(
       deleted.map(({ object }) => object),
       config,
     );
-    const outcome = await upsert(tx, { kind, present, config }, events, written);
+    const outcome = await upsert(tx, { kind, present, config }, events, recorded);
+    for (const [id, place] of outcome.recorded) recorded.set(id, place);
     refused.push(...outcome.refused);
     unrecorded.push(...outcome.unrecorded);
     events.push(...outcome.events);
@@ -83,24 +84,42 @@ interface Upsert {
   first: Observation["first"];
 }
 
+interface UpsertOutcome extends Projected {
+  /** The clusters whose records were written, by id. */
+  recorded: ReadonlyMap<string, RecordedPlace>;
+  events: NewStatusEvent[];
+  webhookEvents: NewWebhookEvent[];
+}
+
+/** `eventsBefore` and `recordedBefore` come from earlier batches of this transaction. */
 async function upsert(
   tx: Queryable,
   { kind, present: observations, config }: Pick<Batch, "kind" | "present"> & { config: AuditEventsConfig },
   eventsBefore: readonly NewStatusEvent[],
-  written: Map<string, RecordedPlace>,
-): Promise<Projected & { events: NewStatusEvent[]; webhookEvents: NewWebhookEvent[] }> {
+  recordedBefore: ReadonlyMap<string, RecordedPlace>,
+): Promise<UpsertOutcome> {
   if (observations.length === 0)
-    return { refused: [], unrecorded: [], missedTransitions: 0, events: [], webhookEvents: [] };
+    return {
+      refused: [],
+      unrecorded: [],
+      missedTransitions: 0,
+      recorded: new Map(),
+      events: [],
+      webhookEvents: [],
+    };
   const storedByUid = await findStored(tx, kind, observations.map(toObject));
   const found = observations.flatMap(({ object, authoritative = false, first }): Upsert[] => {
     const stored = storedByUid.get(object.uid);
     return mayWrite(object, stored, authoritative) ? [{ object, stored, first }] : [];
   });
-  const { writable: upserts, foreign, unrecorded } = await separateForeignPools(tx, kind, found, written);
+  const {
+    writable: upserts,
+    foreign,
+    unrecorded,
+  } = await separateForeignPools(tx, kind, found, recordedBefore);
   const introduced = upserts.filter(needsRecord);
   const records = await upsertRecords(tx, kind, introduced.map(toObject));
-  for (const { object } of introduced)
-    if (kind === "cluster" && records.has(object.id)) written.set(object.id, placeOf(object));
+  const recorded = kind === "cluster" ? introduced.filter(({ object }) => records.has(object.id)) : [];
   const isRefused = (one: Upsert) => needsRecord(one) && !records.has(one.object.id);
   const accepted = upserts.filter((one) => !isRefused(one));
   const unstored = accepted.filter(({ stored }) => stored === undefined).map(toObject);
@@ -124,6 +143,7 @@ async function upsert(
       .map(({ object }) => ({ object, entries: transitionEntriesOf(object) })),
   );
   return {
+    recorded: new Map(recorded.map(({ object }) => [object.id, placeOf(object)])),
     webhookEvents,
     missedTransitions: missed,
     refused: [...foreign, ...upserts.filter(isRefused).map(({ object }) => object.id)],
@@ -137,20 +157,22 @@ async function upsert(
 }
 
 /**
- * A pool that is new or comes under another cluster is compared with the record of that cluster. `written` are the
- * records that this transaction has written.
+ * A pool that is new or comes under another cluster is compared with the record of that cluster. `recordedBefore` are
+ * the records that this transaction has written.
  */
 async function separateForeignPools(
   tx: Queryable,
   kind: Batch["kind"],
   upserts: readonly Upsert[],
-  written: ReadonlyMap<string, RecordedPlace>,
+  recordedBefore: ReadonlyMap<string, RecordedPlace>,
 ): Promise<SeparatedPools<Upsert>> {
   if (kind === "cluster") return { writable: [...upserts], foreign: [], unrecorded: [] };
   const introduced = upserts.filter(needsRecord);
-  const clusterIds = introduced.map(({ object }) => clusterIdOf(object)).filter((id) => !written.has(id));
+  const clusterIds = introduced
+    .map(({ object }) => clusterIdOf(object))
+    .filter((id) => !recordedBefore.has(id));
   const recorded = await findRecordedPlaces(tx, "cluster", clusterIds);
-  const separated = separatePools(introduced, new Map([...recorded, ...written]));
+  const separated = separatePools(introduced, new Map([...recorded, ...recordedBefore]));
   return { ...separated, writable: [...upserts.filter((one) => !needsRecord(one)), ...separated.writable] };
 }
 

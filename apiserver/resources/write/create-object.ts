@@ -25,9 +25,9 @@ import {
   type WriteResult,
 } from "./collection.ts";
 import {
+  completeIntents,
   giveUpStaleCreate,
   insertIntents,
-  recordCreate,
   recordGivenUp,
   removeIntents,
   requireFreeName,
@@ -237,7 +237,7 @@ export async function completeCreate(
     return object === undefined ? [] : [{ object }];
   });
   await db.transaction(async (tx) => {
-    await recordCreate(tx, intents);
+    await completeIntents(tx, intents);
     await projectObservations(tx, observations, config);
   });
 }

@@ -123,7 +123,7 @@ export async function removeIntents(
 }
 
 /** Removes the intents of one create and writes its audit row, unless that has been done. */
-export async function recordCreate(tx: Queryable, intents: readonly WriteIntent[]): Promise<void> {
+export async function completeIntents(tx: Queryable, intents: readonly WriteIntent[]): Promise<void> {
   for (const { author, entry } of await removeIntents(tx, intents))
     if (entry !== null) await recordAudit(tx, author, entry);
 }
@@ -139,17 +139,17 @@ export async function recordGivenUp(tx: Queryable, groupId: string): Promise<voi
  * their audit rows. Each row is written once: the transaction that removes an intent writes its row. An object is deleted
  * once: other intents to delete it end without one.
  */
-export async function recordWrite(tx: Queryable, intent: WriteIntent): Promise<void> {
+export async function completeWrite(tx: Queryable, intent: WriteIntent): Promise<void> {
   if (intent.verb === "delete") await lockDeletions(tx, intent);
   const removed = await tx
     .delete(writeIntents)
-    .where(or(eq(writeIntents.id, intent.id), isBefore(intent)))
+    .where(or(eq(writeIntents.id, intent.id), isPredecessorOf(intent)))
     .returning();
   const isOwn = ({ id }: WriteIntent) => id === intent.id;
   if (intent.verb === "delete" && removed.some(isOwn))
     await tx.delete(writeIntents).where(isSameDeletion(intent));
   for (const earlier of removed.filter((one) => !isOwn(one))) {
-    await recordWrite(tx, earlier);
+    await completeWrite(tx, earlier);
     if (earlier.entry !== null) await recordAudit(tx, earlier.author, earlier.entry);
   }
   if (removed.some(isOwn) && intent.entry !== null) await recordAudit(tx, intent.author, intent.entry);
@@ -170,8 +170,16 @@ function isSameDeletion({ objectId, uid }: WriteIntent): SQL | undefined {
   return and(eq(writeIntents.verb, "delete"), eq(writeIntents.objectId, objectId), isOfObject);
 }
 
-/** The write that made the version which this one builds on: none that builds on that version itself, also of the same request. */
-function isBefore({ objectId, uid, previousRequestId, resourceVersion }: WriteIntent): SQL | undefined {
+/**
+ * Matches the write that produced the version this write started from (`previousRequestId`). A write that itself started from
+ * that version is a sibling, not a predecessor, even with the same request id.
+ */
+function isPredecessorOf({
+  objectId,
+  uid,
+  previousRequestId,
+  resourceVersion,
+}: WriteIntent): SQL | undefined {
   if (uid === null || previousRequestId === null || resourceVersion === null) return undefined;
   return and(
     eq(writeIntents.objectId, objectId),

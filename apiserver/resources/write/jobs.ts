@@ -9,7 +9,7 @@ import { findLastSeen, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
 import { kindOf, projectWritten } from "./collection.ts";
 import { abandonStaleCreate, completeCreate, isGivenUp, readClusterState } from "./create-object.ts";
-import { listCreate, listIntentsOf, listStaleIntents, recordWrite, removeIntents } from "./intents.ts";
+import { completeWrite, listCreate, listIntentsOf, listStaleIntents, removeIntents } from "./intents.ts";
 
 const EVERY_MS = 15_000;
 /**
@@ -52,7 +52,7 @@ async function sweepBatch(
   return collectErrors([...byObject.values()], signal, async (intents) => {
     const [first] = intents;
     if (first?.verb === "create") await sweepCreate(deps, first);
-    else await completeIntents(deps, intents);
+    else await settleIntents(deps, intents);
   });
 }
 
@@ -111,10 +111,7 @@ async function findAbandonSeconds(
 }
 
 /** From a live read: writes that had their effect get their audit rows; the other stale ones were never made. */
-async function completeIntents(
-  { config, db, kube, log }: Deps,
-  stale: readonly WriteIntent[],
-): Promise<void> {
+async function settleIntents({ config, db, kube, log }: Deps, stale: readonly WriteIntent[]): Promise<void> {
   const [first] = stale;
   if (first === undefined) return;
   // Before the live read: a later write may build on one of these, and then writes its audit row itself.
@@ -124,14 +121,11 @@ async function completeIntents(
   const written = findWritten(pending, { live, lastSeen: lastSeen?.object });
   const object = live === undefined ? undefined : projectWritten(first, live);
   await db.transaction(async (tx) => {
-    for (const intent of written) await recordWrite(tx, intent);
+    for (const intent of written) await completeWrite(tx, intent);
     await removeIntents(tx, stale);
     if (object?.id === first.objectId) await projectObservations(tx, [{ object }], config);
   });
-  log.info(
-    { name: first.name, pending: stale.length, written: written.length },
-    "completed writes that were left pending",
-  );
+  log.info({ name: first.name, stale: stale.length, written: written.length }, "settled stale write intents");
 }
 
 /**

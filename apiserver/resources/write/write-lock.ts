@@ -13,7 +13,8 @@ const RETRY_AFTER_SECONDS = 1;
 /**
  * Runs a write of a custom resource after those of the same object that came to this process before it, in their order. Who
  * waits holds no slot of the tenant, and stops when the client disconnects; what was authorized before, such as a revocation,
- * does not wait. Throws 429 when 50 wait already, and 409 conflict when the write cannot begin within `withinMs`.
+ * does not wait. Throws 409 conflict when the write cannot begin within `withinMs`, and 429 when 50 wait already, or when no
+ * slot of the tenant is free within 20 s of its turn.
  */
 export async function withWriteLock<T>(
   { writeLocks }: Pick<Deps, "writeLocks">,
@@ -32,6 +33,7 @@ export async function withWriteLock<T>(
     });
   const end = free ?? (await waitForLock(writeLocks, slot, { key, noun, withinMs }));
   try {
+    // The lock is held meanwhile: the order stays, and since no one waits for a lock with a slot, there is no deadlock.
     await slot.acquire();
     if (performance.now() > until) throw beingChanged(noun);
     return await write();

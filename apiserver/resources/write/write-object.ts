@@ -12,7 +12,7 @@ import { objectTag, type Preconditions, requireMatch } from "../../http/contract
 import { ApiError, notFound } from "../../http/errors.ts";
 import type { WriteIntent } from "../table.ts";
 import type { Collection, ObjectRef, WriteDecision, WriteRequest, WriteResult } from "./collection.ts";
-import { insertIntents, recordWrite, removeIntents, requireFreeName } from "./intents.ts";
+import { completeWrite, insertIntents, removeIntents, requireFreeName } from "./intents.ts";
 import { deleteLive, type ObjectPatch, patchLive, requireUnmanaged, toRefusal } from "./kube-write.ts";
 import { keepNamespaceProtected, protectForChange } from "./protection.ts";
 import { beingChanged, withWriteLock } from "./write-lock.ts";
@@ -205,7 +205,7 @@ async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   const object = collection.project(written.object);
   const { deleted = false } = written;
   await db.transaction(async (tx) => {
-    await recordWrite(tx, intent);
+    await completeWrite(tx, intent);
     await collection.save(tx, { object, deleted }, deps.config);
   });
   return { object, effects: undefined };
