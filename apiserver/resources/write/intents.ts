@@ -174,12 +174,8 @@ function isSameDeletion({ objectId, uid }: WriteIntent): SQL | undefined {
  * Matches the write that produced the version this write started from (`previousRequestId`). A write that itself started from
  * that version is a sibling, not a predecessor, even with the same request id.
  */
-function isPredecessorOf({
-  objectId,
-  uid,
-  previousRequestId,
-  resourceVersion,
-}: WriteIntent): SQL | undefined {
+function isPredecessorOf(intent: WriteIntent): SQL | undefined {
+  const { objectId, uid, previousRequestId, resourceVersion } = intent;
   if (uid === null || previousRequestId === null || resourceVersion === null) return undefined;
   return and(
     eq(writeIntents.objectId, objectId),
@@ -292,16 +288,11 @@ export async function isProtectionIntended(db: Queryable, namespace: string): Pr
 
 /** Whether a cluster or a node pool of the organization is being created right now, or was left unfinished. */
 export async function hasPendingCreates(db: Queryable, orgId: string): Promise<boolean> {
+  const isOfKind = inArray(writeIntents.kind, ["Cluster", "NodePool"]);
   const rows = await db
     .select({ id: writeIntents.id })
     .from(writeIntents)
-    .where(
-      and(
-        eq(writeIntents.orgId, orgId),
-        eq(writeIntents.verb, "create"),
-        inArray(writeIntents.kind, ["Cluster", "NodePool"]),
-      ),
-    )
+    .where(and(eq(writeIntents.orgId, orgId), eq(writeIntents.verb, "create"), isOfKind))
     .limit(1);
   return rows.length > 0;
 }
