@@ -79,7 +79,7 @@ export async function revokePending(deps: Deps, orgId: string): Promise<void> {
   await Promise.race([work.finally(() => waited.abort()), pause(REQUEST_WAIT_MS, waited.signal)]);
 }
 
-/** Works off pending revocations, each as often as it takes: of one organization, or of all. */
+/** Completes pending revocations, each as often as it takes: those of one organization, or all. */
 export async function runRevocations(
   deps: Deps,
   { orgId, signal }: { orgId?: string; signal?: AbortSignal } = {},
