@@ -84,14 +84,15 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
       `The ${collection.noun} that this request created has been deleted since.`,
     );
   }
-  let objects: KubeObject[];
+  let objects: KubeObject[] | undefined;
   try {
     objects = await createAll(deps.kube, intents, { dryRun: false });
     await requireClusterOf(deps.kube, intents);
   } catch (error) {
     // What an earlier attempt wrote may exist, although this one did not get so far: the sweep finds out.
     const isWithoutEffect = isNotApplied(error) || error instanceof ApiError;
-    if (isWithoutEffect && !isResumed) await undo(deps, intents);
+    const written = objects === undefined ? intents.slice(0, -1) : intents;
+    if (isWithoutEffect && !isResumed) await undo(deps, intents, written);
     throw toRefusal(error, collection.wireNames);
   }
   await completeCreate(deps, intents, objects);
@@ -259,16 +260,14 @@ export async function abandonStaleCreate(
   return true;
 }
 
-/** Undoes a create whose last object was certainly not written, or has no cluster. What fails here is left to the sweep. */
-async function undo({ db, kube, log }: CreateDeps, intents: readonly WriteIntent[]): Promise<void> {
+/** Undoes a create of which these objects may have been written. What fails here is left to the sweep. */
+async function undo(deps: CreateDeps, intents: WriteIntent[], written: WriteIntent[]): Promise<void> {
   try {
-    await deleteObjects(kube, intents);
-    await removeIntents(db, intents);
+    await deleteObjects(deps.kube, written);
+    await removeIntents(deps.db, intents);
   } catch (error) {
-    log.warn(
-      { id: intents.at(-1)?.objectId, message: messageOf(error) },
-      "a failed create is left to the sweep",
-    );
+    const failed = { id: intents.at(-1)?.objectId, message: messageOf(error) };
+    deps.log.warn(failed, "a failed create is left to the sweep");
   }
 }
 
