@@ -27,8 +27,8 @@ import type { Logger } from "../shared/program/log.ts";
 import type { ClusterResourceSet, ClusterResourceSetBinding } from "./capi/add-ons.ts";
 import type { ClassLookup } from "./capi/cluster-class.ts";
 import type { CapiCluster, ClusterClass, Machine, MachineDeployment, MachineSet } from "./capi/kinds.ts";
+import type { TemplateSizes } from "./capi/pool-state.ts";
 import type { AuthoritySecret } from "./capi/secrets.ts";
-import type { TemplateSizes } from "./capi/template-sizes.ts";
 
 /** What every controller applies its plans with; the kind is the controller's own. */
 export type RunContext = Omit<PlanContext<never>, "kind">;

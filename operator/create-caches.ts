@@ -61,8 +61,8 @@ import {
   machineKind,
   machineSetKind,
 } from "./capi/kinds.ts";
+import { createTemplateSizes } from "./capi/pool-state.ts";
 import { type AuthoritySecret, trimAuthority } from "./capi/secrets.ts";
-import { createTemplateSizes } from "./capi/template-sizes.ts";
 import { trimCapiCluster, trimMachine, trimMachineDeployment, trimMachineSet } from "./capi/trim.ts";
 import { trimToDigest } from "./copies/copy.ts";
 import { trimEvent } from "./events/mirror.ts";

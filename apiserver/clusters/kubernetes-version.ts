@@ -66,32 +66,39 @@ export function findClusterStep(
   catalogue: VersionCatalogue,
 ): UpgradeStep | undefined {
   const running = object.status?.version;
+  const version = resolveVersion(catalogue, target);
+  const current = running === undefined ? undefined : withoutPrefix(running);
+  if (isHeld(object) && current !== undefined && isSameVersion(current, version ?? target))
+    return { ok: true, version: current };
   if (hasWrongVersion(object)) {
-    const version = resolveVersion(catalogue, target);
-    const current = running === undefined ? undefined : withoutPrefix(running);
     if (current === undefined)
       return version === undefined ? { ok: false, ...unknownVersion(catalogue) } : { ok: true, version };
     return isSameVersion(current, version ?? target)
       ? { ok: true, version: current }
       : findUpgradeStep(current, target, catalogue);
   }
-  if (status !== "running" || running === undefined) return undefined;
-  return findUpgradeStep(withoutPrefix(running), target, catalogue);
+  if (status !== "running" || current === undefined) return undefined;
+  return findUpgradeStep(current, target, catalogue);
 }
 
 /** The version that a cluster is being upgraded to; undefined when there is none, or none that it can run. */
 export function findInstalling(object: ProjectedCluster["object"]): string | undefined {
   const running = object.status?.version;
   const desired = desiredVersionOf(object);
-  if (running === undefined || hasWrongVersion(object) || parseKubernetesVersion(desired) === undefined)
-    return undefined;
+  const isStuck = hasWrongVersion(object) || isHeld(object);
+  if (running === undefined || isStuck || parseKubernetesVersion(desired) === undefined) return undefined;
   return compareKubernetesVersions(desired, running) > 0 ? desired : undefined;
 }
 
 function hasWrongVersion({ status }: ProjectedCluster["object"]): boolean {
   const stalled = status?.conditions?.find(({ type }) => type === "Stalled");
-  const isHeld = status?.unapplied?.some(({ field }) => field === "version") === true;
-  return isHeld || (stalled?.status === "True" && WRONG_VERSION_REASONS.includes(stalled.reason));
+  return stalled?.status === "True" && WRONG_VERSION_REASONS.includes(stalled.reason);
+}
+
+/** Whether the operator has seen the desired version and left it unapplied: giving it up asks for no downgrade. */
+function isHeld({ metadata, status }: ProjectedCluster["object"]): boolean {
+  const isObserved = (status?.observedGeneration ?? -1) >= (metadata.generation ?? 0);
+  return isObserved && status?.unapplied?.some(({ field }) => field === "version") === true;
 }
 
 /** The versions that a cluster which runs `current` can be upgraded to, the newest first. */

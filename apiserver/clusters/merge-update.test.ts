@@ -94,6 +94,12 @@ test("a new version for a cluster that does not run is refused for its state", (
   expect(merge({ name: "Second" }, { status: { phase: "Failed" } })).toEqual({ displayName: "Second" });
 });
 
+const HELD = {
+  version: "1.34.2",
+  observedGeneration: 1,
+  unapplied: [{ field: "version", reason: "UnsupportedByClass", message: "No." }],
+};
+
 describe("the advice of a cluster that waits for another version is accepted", () => {
   const stalled = (reason: string): Partial<Cluster> => ({
     spec: { version: "1.99.0", publicEndpoint: true },
@@ -136,13 +142,18 @@ describe("the advice of a cluster that waits for another version is accepted", (
       "1.34.2",
       {
         spec: { version: "1.35.1", publicEndpoint: true },
-        status: {
-          phase: "Ready",
-          version: "1.34.2",
-          unapplied: [{ field: "version", reason: "UnsupportedByClass", message: "No." }],
-        },
+        status: { ...HELD, phase: "Degraded" },
       },
       { version: "1.34.2" },
+    ],
+    [
+      "not what runs while the operator has not seen the version yet",
+      "1.34.2",
+      {
+        spec: { version: "1.35.1", publicEndpoint: true },
+        status: { version: HELD.version, unapplied: HELD.unapplied, phase: "Ready" },
+      },
+      "not_running",
     ],
     ["but no unknown version", "1.98.0", stalled("UnknownVersion"), ["k8s_version/invalid_enum"]],
     ["but no two steps", "1.36.0", running("UnknownVersion"), ["k8s_version/not_incremental"]],

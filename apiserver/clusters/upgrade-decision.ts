@@ -122,7 +122,7 @@ export function refuseLackingClass(
   return lacks.map((lack) => ({
     field,
     code: "unsupported",
-    message: `would bring the cluster class ${next}, with which ${lack.field} ${lack.message}`,
+    message: `would bring the cluster class ${next}, which lacks what the cluster uses: ${lack.field} ${lack.message}`,
   }));
 }
 

@@ -121,6 +121,8 @@ test("a create that was begun does not go on once its cluster is deleted", async
   });
 });
 
+const HELD = "tests.marina.dev/held";
+
 /** A pool to create in a cluster that `end` ends right before the pool is written, and the process after it if it `isKilled`. */
 async function createInEnding(
   end: (cluster: ProjectedCluster) => Promise<void>,
@@ -179,16 +181,26 @@ describe("a node pool that is written although its cluster has ended since its i
 
   test("of a cluster that is being deleted is refused with conflict and deleted", async () => {
     const { kube } = api.deps;
-    const setFinalizers = ({ namespace, name }: ProjectedCluster, finalizers: string[]) =>
-      kube.mergePatch(clusterKind, namespace, name, { metadata: { finalizers } }, { fieldManager: "test" });
-    const made = await createInEnding(async (cluster) => {
-      await setFinalizers(cluster, [FINALIZER, "tests.marina.dev/held"]);
-      await kube.delete(clusterKind, cluster.namespace, cluster.name);
+    const made = await createInEnding(async ({ namespace, name }) => {
+      const metadata = { finalizers: [FINALIZER, HELD] };
+      await kube.mergePatch(clusterKind, namespace, name, { metadata }, { fieldManager: "test" });
+      await kube.delete(clusterKind, namespace, name);
     });
     await expect(made.created).rejects.toMatchObject({ code: "conflict" });
     expect(await readLeft(made)).toEqual({ stays: false, intents: 0, audited: [] });
-    const live = await kube.get(clusterKind, made.cluster.namespace, made.cluster.name);
-    await setFinalizers(made.cluster, live?.metadata.finalizers?.filter((one) => one === FINALIZER) ?? []);
+    const { namespace, name } = made.cluster;
+    // The operator takes its own one away meanwhile, which nobody may set again.
+    await waitFor("the cluster to be held no more", async () => {
+      const { metadata } = (await kube.get(clusterKind, namespace, name)) ?? {};
+      const finalizers = metadata?.finalizers?.filter((one) => one !== HELD);
+      if (finalizers?.length === metadata?.finalizers?.length) return true;
+      const change = { metadata: { resourceVersion: metadata?.resourceVersion, finalizers } };
+      const written = kube.mergePatch(clusterKind, namespace, name, change, { fieldManager: "test" });
+      return written.then(
+        () => true,
+        () => false,
+      );
+    });
   });
 
   test("by a process that was killed is deleted by the sweep, and audited as failed", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ANNOTATION_MACHINE_SIZE } from "../../shared/crd/names.ts";
 import type { MachineDeployment, MachineSet } from "./kinds.ts";
-import { createTemplateSizes } from "./template-sizes.ts";
+import { createTemplateSizes } from "./pool-state.ts";
 
 const SMALL = { vcpus: 1, memoryGB: 2, diskGB: 20 };
 const LARGE = { vcpus: 64, memoryGB: 128, diskGB: 20 };

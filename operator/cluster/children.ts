@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { withAppliedHash } from "../../shared/controller/applied.ts";
 import type { Problem } from "../../shared/controller/conditions.ts";
 import type { Step } from "../../shared/controller/plan.ts";
@@ -12,6 +13,7 @@ import {
 } from "../../shared/crd/names.ts";
 import { DEFAULT_PLAN } from "../../shared/crd/published-config.ts";
 import type { JsonPatchOperation } from "../../shared/kube/client.ts";
+import { readVariable } from "../capi/cluster-state.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { composeCapiCluster, type DesiredCluster, findUnsupported } from "../capi/topology.ts";
 import { findExpired } from "../expiry/expiry.ts";
@@ -134,7 +136,11 @@ export function decideChildren(
     target,
     subnet,
     problem: findBlockedUpgrade(upgrade) ?? choice.problem ?? refused.problem,
-    policyProblem: policy.listProblem ?? policy.limitProblem ?? refused.policyProblem,
+    policyProblem:
+      policy.listProblem ??
+      policy.limitProblem ??
+      refused.policyProblem ??
+      findRetainedLimit(desired.apiServerRateLimit, retained),
     unapplied: [
       ...(held === undefined ? [] : [{ field: "version", ...held }]),
       ...(forbidden === undefined ? [] : [{ field: "controlPlaneReplicas", ...forbidden }]),
@@ -143,6 +149,17 @@ export function decideChildren(
     ],
     capiCluster: withAppliedHash(retained, ANNOTATION_APPLIED),
   };
+}
+
+/** That the rate limit stays as it was, as everything does where nobody can tell what was refused. Undefined = it is as specified. */
+function findRetainedLimit(
+  wanted: DesiredCluster["apiServerRateLimit"],
+  retained: CapiCluster,
+): Problem | undefined {
+  if (isDeepStrictEqual(wanted, readVariable(retained, "apiServerRateLimit"))) return undefined;
+  const message =
+    "The rate limit of the API server is not the one of the specification: Cluster API rejects the cluster as specified.";
+  return { reason: "RejectedByClusterAPI", message };
 }
 
 /** What Cluster API is to get with a class and a version. */

@@ -82,6 +82,7 @@ export interface ApplyFailure {
  */
 export type RefusedPart =
   | "taints"
+  | "version"
   | `machine ${string}`
   | `pool ${string}`
   | `variable ${string}`

@@ -73,7 +73,8 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const toApply = isApplyDeferred ? NO_STEPS : steps;
   const unapplied = decision.ok ? decision.unapplied : [];
   // What is not sent is not refused, nor is it applied.
-  const isAsBefore = isApplyDeferred || isSuspended(observed.cluster);
+  const isUnavailable = observed.applyFailure?.kind === "unavailable";
+  const isAsBefore = isApplyDeferred || isUnavailable || isSuspended(observed.cluster);
   const input: StatusInput = {
     observed,
     upgrade,

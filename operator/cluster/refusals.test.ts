@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { makeClass, makePool } from "../testing.ts";
+import { makeClass, makeCondition, makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
-import { createRefusals } from "./refusals.ts";
+import { createRefusals, keepRefused } from "./refusals.ts";
 
 const taint = { key: "gpu", effect: "NoSchedule" } as const;
 const refused = aCluster().withPools(makePool("web"), makePool("gpu", { nodeTaints: [taint] }));
@@ -41,6 +41,19 @@ test.each<[string, ClusterFixture, number, { taints: number | undefined; machine
     });
     expect(refusals.find("org/other", observed).retryMs).toBeUndefined();
   }
+});
+
+test("a refused upgrade is remembered, and tried again when the rollout of before ends", () => {
+  const upgraded = aCluster().ready().withSpec({ version: "1.35" });
+  const { observed } = upgraded;
+  const failure = { kind: "rejected" as const, message: "no", cause: new Error("no") };
+  const kept = keepRefused(observed, { sent: upgraded.capiObject(), isUpgrade: true }, failure);
+  expect(kept).toEqual({ refused: new Map([["version", "no"]]), upgradeRejection: "no" });
+  const refusals = createRefusals(() => 0);
+  refusals.record("org/demo", observed, kept?.refused ?? new Map());
+  expect(refusals.find("org/demo", observed).refused.get("version")).toBe("no");
+  const rolling = upgraded.withCapiConditions([makeCondition("RollingOut", "True")]);
+  expect(refusals.find("org/demo", rolling.observed).retryMs).toBeUndefined();
 });
 
 test("what is refused again keeps its time, and what is no more refused is forgotten", () => {

@@ -194,7 +194,7 @@ export function keepRefused(
   if (added.size > 0) return { refused: new Map([...refused, ...added]), upgradeRejection };
   if (isUpgrade && upgradeRejection === undefined) {
     const kept = [...refused].filter(([part]) => part === "taints");
-    return { refused: new Map(kept), upgradeRejection: failure.message };
+    return { refused: new Map([...kept, ["version", failure.message]]), upgradeRejection: failure.message };
   }
   if (capi === undefined || refused.has("rest")) return undefined;
   return { refused: new Map([...refused, ["rest", failure.message]]), upgradeRejection };
@@ -256,15 +256,17 @@ export function createRefusals(nowMs: () => number = () => performance.now()): R
 }
 
 /** What a refusal depends on. */
-function basisOf(part: RefusedPart, { cluster, pools, classes }: ObservedCluster): string {
+function basisOf(part: RefusedPart, { cluster, capi, pools, classes }: ObservedCluster): string {
   if (part !== "taints") {
+    const { version, converged, rollingOut } = capi?.state ?? {};
+    const rollout = part === "version" ? [version, converged, rollingOut] : [];
     const { uid, generation } = cluster.metadata;
     const objects = pools.map(({ pool: { metadata } }) => [
       metadata.uid,
       metadata.generation,
       metadata.deletionTimestamp,
     ]);
-    return hashOf({ cluster: [uid, generation], pools: objects });
+    return hashOf({ cluster: [uid, generation], pools: objects, rollout });
   }
   const tainted = pools.filter(({ pool }) => (pool.spec.nodeTaints ?? []).length > 0);
   return hashOf({

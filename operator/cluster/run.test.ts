@@ -14,7 +14,8 @@ import { objectKey } from "../../shared/kube/object.ts";
 import { CLUSTER_ID, NAMESPACE, ORG, settings } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 import { ANNOTATION_PAUSED } from "./children.ts";
-import { runCluster } from "./run.ts";
+import { createRefusals } from "./refusals.ts";
+import { type ClusterDeps, runCluster } from "./run.ts";
 import { makeRunContext, makeRunDeps, showPlatform } from "./testing-run.ts";
 
 const refused = new KubeError({
@@ -31,7 +32,11 @@ function paused(fixture: ClusterFixture): ClusterFixture {
 }
 
 /** Reconciles the cluster of a fixture, as the caches show it, with a client that takes every write but those given. */
-async function runWith(fixture: ClusterFixture, failing: Partial<KubeClient>) {
+async function runWith(
+  fixture: ClusterFixture,
+  failing: Partial<KubeClient>,
+  remembered: Partial<ClusterDeps> = {},
+) {
   const { cluster, catalogue } = fixture.observed;
   const statuses: ClusterStatus[] = [];
   const events: RecordedEvent[] = [];
@@ -48,7 +53,7 @@ async function runWith(fixture: ClusterFixture, failing: Partial<KubeClient>) {
     ...failing,
   } as unknown as KubeClient;
   const log = { warn: (fields: object) => logged.push(fields) };
-  const deps = { ...makeRunDeps(client, () => fixture.now), log };
+  const deps = { ...makeRunDeps(client, () => fixture.now), log, ...remembered };
   const { caches } = deps;
   const capi = fixture.capiObject();
   const { uid: capiUid = "" } = capi.metadata;
@@ -86,6 +91,22 @@ test("a rejected deletion says why it waits, with a Warning and the whole error 
   const warnings = events.filter(({ type }) => type === "Warning");
   expect(warnings).toMatchObject([{ reason: "RejectedByClusterAPI", note: status?.message }]);
   expect(logged).toMatchObject([{ cluster: `${NAMESPACE}/demo`, err: { cause: refused } }]);
+});
+
+test("a refused part whose time ends during a run is tried again all the same", async () => {
+  let nowMs = 0;
+  const fixture = aCluster().ready();
+  const refusals = createRefusals(() => nowMs);
+  // The run records it, and has read the clock for the last time before its minute ends.
+  const find: typeof refusals.find = (key, observed) => {
+    const found = refusals.find(key, observed);
+    nowMs = 60_000;
+    return found;
+  };
+  refusals.record(`${NAMESPACE}/demo`, fixture.observed, new Map([["machine web", "no"]]));
+  nowMs = 59_999;
+  const { result } = await runWith(fixture, {}, { refusals: { ...refusals, find } });
+  expect(result?.requeueAfterMs).toBeLessThanOrEqual(1);
 });
 
 test("a refused resumption is not taken for a refusal of the upgrade that was to follow it", async () => {

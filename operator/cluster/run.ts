@@ -103,11 +103,13 @@ async function runObserved(
     ? await deps.infrastructure.read(observed.capi?.object, now, context.signal)
     : undefined;
   const { checks: upgradeChecks, requeueAfterMs: checksRetryMs } = observeUpgrade(deps, key, observed);
+  const known = deps.refusals.find(key, observed);
   let current: ObservedCluster = {
     ...observed,
     infrastructure,
     upgradeChecks,
-    refused: deps.refusals.find(key, observed).refused,
+    refused: known.refused,
+    upgradeRejection: known.refused.get("version"),
   };
   let outcome = await tryApply(deps, key, current, context, now);
   // Each change but the last keeps another part, of which there is a number, or sets one of three fields, each once.
@@ -119,8 +121,8 @@ async function runObserved(
   if (current.applyFailure?.kind === "unavailable") throw current.applyFailure.cause;
   // The cache does not show who has the name, and so not when it is free again.
   const nameRetryMs = current.nameTakenElsewhere && !observed.nameTakenElsewhere ? UNSEEN_MS : undefined;
-  const { retryMs } = deps.refusals.find(key, observed);
-  return { requeueAfterMs: earliest([outcome.requeueAfterMs, retryMs, nameRetryMs, checksRetryMs]) };
+  const retryMs = [known.retryMs, deps.refusals.find(key, observed).retryMs];
+  return { requeueAfterMs: earliest([outcome.requeueAfterMs, ...retryMs, nameRetryMs, checksRetryMs]) };
 }
 
 /** What came of one decision. */

@@ -206,7 +206,9 @@ describe("an upgrade that brings another cluster class", () => {
     );
     expect(refused.map(({ message }) => message)).toEqual(
       ["authorized_cidrs", "api_server_rate_limit", "public_endpoint"].map((field) =>
-        expect.stringContaining(`would bring the cluster class standard-v2, with which ${field} is not`),
+        expect.stringContaining(
+          `would bring the cluster class standard-v2, which lacks what the cluster uses: ${field} is not`,
+        ),
       ),
     );
     const short = { class: "standard-v2", maxAuthorizedCIDRs: 1 };

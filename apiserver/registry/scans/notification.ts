@@ -2,13 +2,16 @@ import { z } from "zod";
 import { isRepositoryName, parseRepository } from "../names.ts";
 import type { PushedBlob } from "../usage/store.ts";
 
+/** A text that Postgres takes; any other counts as none, for the registry repeats what is refused for ever. */
+const EVENT_ID = /^[\x21-\x7e]{1,100}$/;
+
 /** The body of a notification (distribution, `application/vnd.docker.distribution.events.v2+json`). */
 export const notificationSchema = z.object({
   events: z
     .array(
       z.object({
         /** Equal in every delivery of the event. */
-        id: z.string().max(100).optional().catch(undefined),
+        id: z.string().regex(EVENT_ID).optional().catch(undefined),
         action: z.string(),
         target: z.object({
           mediaType: z.string().default(""),

@@ -69,10 +69,15 @@ describe("projecting", () => {
             manager: "marina-operator",
             fieldsV1: { "f:metadata": { "f:finalizers": {}, "f:labels": {} } },
           }),
+          // The last field of this manager was taken away.
+          at("2026-11-21T11:30:00Z", {
+            manager: "marina-apiserver-expiry",
+            fieldsV1: { "f:metadata": { "f:annotations": { "f:cloud.marina.dev/request-id": {} } } },
+          }),
         ],
       }),
     );
-    expect(projected.updatedAt.toISOString()).toBe("2026-11-21T11:00:00.000Z");
+    expect(projected.updatedAt.toISOString()).toBe("2026-11-21T11:30:00.000Z");
     expect(projected.networkUpdatedAt.toISOString()).toBe("2026-11-21T11:00:00.000Z");
     expect(project(aCluster()).networkUpdatedAt.toISOString()).toBe("2026-11-21T09:00:00.000Z");
   });

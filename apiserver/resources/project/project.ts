@@ -1,11 +1,20 @@
 import { findCondition } from "../../../shared/controller/conditions.ts";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import { idOf } from "../../../shared/crd/identity.ts";
-import { MANAGER_APISERVER_NETWORK, MANAGER_PREFIX } from "../../../shared/crd/names.ts";
+import {
+  ANNOTATION_REQUEST_ID,
+  MANAGER_APISERVER_NETWORK,
+  MANAGER_PREFIX,
+} from "../../../shared/crd/names.ts";
 import { DEFAULT_NODES, type NodePool, type NodePoolSpec } from "../../../shared/crd/node-pool.ts";
 import { isAutoscaled } from "../../../shared/crd/node-pool-rules.ts";
 import { addAmounts, heldAmounts, poolAmounts, type QuotaAmounts } from "../../../shared/crd/quota.ts";
-import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from "../../../shared/kube/kind.ts";
+import {
+  holdsField,
+  type KubeObject,
+  type ManagedFieldsEntry,
+  type ObjectMeta,
+} from "../../../shared/kube/kind.ts";
 import { toStorable } from "../../db/statement.ts";
 
 /** Admission enforces this format of labels; an object that bypassed it is not served. */
@@ -102,12 +111,15 @@ function withoutManagedFields<Kind extends KubeObject>(object: Kind): Kind {
   return { ...object, metadata };
 }
 
+/** Every write by REST sets the request id, also one that only takes a field away and leaves its manager none of the spec. */
+const SETTINGS = [["f:spec"], ["f:metadata", "f:annotations", `f:${ANNOTATION_REQUEST_ID}`]];
+
 /**
  * When the settings of an object changed last: the newest time of a manager of its spec, its creation at least. The annotations by
  * which REST requests something are those of its manager, and count too. Times have whole seconds, as the Kubernetes API writes them.
  */
 function updatedAtOf(metadata: ObjectMeta): Date {
-  return newestOf(metadata, ({ fieldsV1 }) => fieldsV1?.["f:spec"] !== undefined);
+  return newestOf(metadata, ({ fieldsV1 }) => SETTINGS.some((path) => holdsField(fieldsV1, path)));
 }
 
 /** When the network policy was last set by REST, which writes it under a separate field manager. */

@@ -1,9 +1,11 @@
+import { randomInt } from "node:crypto";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
 import type { AuditEntry, AuditEventsConfig } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
+import { slugOf } from "../../http/contract/fields.ts";
 import {
   type ProjectedObject,
   projectObservations,
@@ -113,4 +115,20 @@ export function patchOfMap(
   const removed = Object.keys(current).filter((key) => !Object.hasOwn(desired, key));
   const set = Object.entries(desired).filter(([key, value]) => current[key] !== value);
   return Object.fromEntries([...removed.map((key) => [key, null]), ...set]);
+}
+
+/** 34 characters of slug, a hyphen and 5 random characters make the 40 that a metadata.name may have. */
+const MAX_SLUG_LENGTH = 34;
+const RANDOM_LENGTH = 5;
+const RANDOM_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+
+/**
+ * A new metadata.name for an object with a display name: its slug (`fallback` when the name has no Latin letter or
+ * digit) and five random characters, without vowels.
+ */
+export function createObjectName(displayName: string, fallback: string): string {
+  const random = Array.from({ length: RANDOM_LENGTH }, () =>
+    RANDOM_ALPHABET.charAt(randomInt(RANDOM_ALPHABET.length)),
+  );
+  return `${slugOf(displayName, MAX_SLUG_LENGTH) || fallback}-${random.join("")}`;
 }

@@ -1,4 +1,3 @@
-import { randomInt } from "node:crypto";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import type { Protectable } from "../../../shared/crd/fields.ts";
 import { idOf } from "../../../shared/crd/identity.ts";
@@ -12,7 +11,6 @@ import type { AuditEntry } from "../../audit/index.ts";
 import { type Queryable, runThenRollBack } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caller, transactAs } from "../../http/contract/caller.ts";
-import { slugOf } from "../../http/contract/fields.ts";
 import { ApiError, notFound } from "../../http/errors.ts";
 import { hasRecord, type ProjectedObject, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
@@ -28,6 +26,7 @@ import {
   completeIntents,
   giveUpStaleCreate,
   insertIntents,
+  listCreate,
   recordGivenUp,
   removeIntents,
   requireFreeName,
@@ -90,8 +89,9 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
     await requireClusterOf(deps.kube, intents);
   } catch (error) {
     // What an earlier attempt wrote may exist, although this one did not get so far: the sweep finds out.
-    const isWithoutEffect = isNotApplied(error) || error instanceof ApiError;
-    const written = objects === undefined ? intents.slice(0, -1) : intents;
+    const isWritten = objects !== undefined;
+    const isWithoutEffect = (!isWritten && isNotApplied(error)) || error instanceof ApiError;
+    const written = isWritten ? intents : intents.slice(0, -1);
     if (isWithoutEffect && !isResumed) await undo(deps, intents, written);
     throw toRefusal(error, collection.wireNames);
   }
@@ -222,11 +222,14 @@ export async function readClusterState(
   if (last?.kind !== "NodePool") return undefined;
   const { spec } = last.object as NodePool;
   const cluster = await kube.get(clusterKind, last.namespace, spec.clusterName);
-  if (cluster === undefined || idOf(cluster) !== last.scope) return "deleted";
+  if (cluster === undefined || idOf(cluster)?.toLowerCase() !== last.scope) return "deleted";
   return cluster.metadata.deletionTimestamp === undefined ? "active" : "deleting";
 }
 
-/** Commits a create whose last object exists or existed; a second call for the same create records nothing again. */
+/**
+ * Commits a create whose last object exists or existed; a second call for the same create records nothing again. Throws 409 conflict
+ * for one that was given up meanwhile: what it has made is being deleted.
+ */
 export async function completeCreate(
   { config, db }: Pick<Deps, "config" | "db">,
   intents: readonly WriteIntent[],
@@ -238,7 +241,9 @@ export async function completeCreate(
     return object === undefined ? [] : [{ object }];
   });
   await db.transaction(async (tx) => {
-    await completeIntents(tx, intents);
+    const groupId = intents.at(-1)?.groupId ?? "";
+    const isCompleted = await completeIntents(tx, intents);
+    if (!isCompleted && (await listCreate(tx, groupId)).some(isGivenUp)) throw stillDeleting();
     await projectObservations(tx, observations, config);
   });
 }
@@ -255,8 +260,12 @@ export async function abandonStaleCreate(
 ): Promise<boolean> {
   const intents = await giveUpStaleCreate(db, groupId, olderThanSeconds);
   if (intents.length === 0) return false;
-  await deleteObjects(kube, intents);
-  await db.transaction((tx) => recordGivenUp(tx, groupId));
+  for (const intent of intents) {
+    // Another leader may have ended it a moment ago: what is there now is of a repetition.
+    if (!(await listCreate(db, groupId)).some(({ id }) => id === intent.id)) return false;
+    await deleteObjects(kube, [intent]);
+  }
+  await db.transaction((tx) => recordGivenUp(tx, intents));
   return true;
 }
 
@@ -277,20 +286,4 @@ async function deleteObjects(kube: KubeClient, intents: readonly WriteIntent[]):
     if (found?.metadata.uid === undefined || idOf(found) !== objectId) continue;
     await kube.delete(kindOf({ kind }), namespace, name, { uid: found.metadata.uid });
   }
-}
-
-/** 34 characters of slug, a hyphen and 5 random characters make the 40 that a metadata.name may have. */
-const MAX_SLUG_LENGTH = 34;
-const RANDOM_LENGTH = 5;
-const RANDOM_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
-
-/**
- * A new metadata.name for an object with a display name: its slug (`fallback` when the name has no Latin letter or
- * digit) and five random characters, without vowels.
- */
-export function createObjectName(displayName: string, fallback: string): string {
-  const random = Array.from({ length: RANDOM_LENGTH }, () =>
-    RANDOM_ALPHABET.charAt(randomInt(RANDOM_ALPHABET.length)),
-  );
-  return `${slugOf(displayName, MAX_SLUG_LENGTH) || fallback}-${random.join("")}`;
 }

@@ -1,12 +1,13 @@
 export {
   type Collection,
+  createObjectName,
   type ObjectRef,
   patchOfMap,
   type ScheduledOption,
   saveProjection,
   type WriteResult,
 } from "./collection.ts";
-export { createObject, createObjectName } from "./create-object.ts";
+export { createObject } from "./create-object.ts";
 export {
   hasPendingCreates,
   insertIntents,

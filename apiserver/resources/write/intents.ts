@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, not, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, or, type SQL, sql } from "drizzle-orm";
 import { ANNOTATION_REQUEST_ID } from "../../../shared/crd/names.ts";
 import { NO_AMOUNTS, type QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
@@ -111,26 +111,28 @@ async function findNameUse(
   return row?.in_flight === true ? "in_flight" : "free";
 }
 
-/** Removes those of these intents that are still there, and returns them; the last one of a create that was given up stays. */
+/** Removes those of these intents that are still there, and returns them; those of a create that was given up stay. */
 export async function removeIntents(
   tx: Queryable,
   intents: readonly Pick<WriteIntent, "id">[],
 ): Promise<WriteIntent[]> {
   const ids = intents.map(({ id }) => id);
-  const isKept = sql`${writeIntents.entry} ->> 'result' is not distinct from 'failed'`;
-  const isRemoved = and(inArray(writeIntents.id, ids), not(isKept));
+  const isRemoved = sql`${inArray(writeIntents.id, ids)} and not exists (select from ${writeIntents} as given_up
+    where given_up.group_id = ${writeIntents.groupId} and given_up.entry ->> 'result' = 'failed')`;
   return tx.delete(writeIntents).where(isRemoved).returning();
 }
 
-/** Removes the intents of one create and writes its audit row, unless that has been done. */
-export async function completeIntents(tx: Queryable, intents: readonly WriteIntent[]): Promise<void> {
-  for (const { author, entry } of await removeIntents(tx, intents))
-    if (entry !== null) await recordAudit(tx, author, entry);
+/** Removes the intents of one create and writes its audit row. False when that has been done, or the create was given up. */
+export async function completeIntents(tx: Queryable, intents: readonly WriteIntent[]): Promise<boolean> {
+  const removed = await removeIntents(tx, intents);
+  for (const { author, entry } of removed) if (entry !== null) await recordAudit(tx, author, entry);
+  return removed.length > 0;
 }
 
-/** Removes the intents of a create that was given up, and writes its audit row as failed. */
-export async function recordGivenUp(tx: Queryable, groupId: string): Promise<void> {
-  const removed = await tx.delete(writeIntents).where(eq(writeIntents.groupId, groupId)).returning();
+/** Removes these intents of a create that was given up, not those of its repetition, and writes its audit row as failed. */
+export async function recordGivenUp(tx: Queryable, intents: readonly WriteIntent[]): Promise<void> {
+  const ids = intents.map(({ id }) => id);
+  const removed = await tx.delete(writeIntents).where(inArray(writeIntents.id, ids)).returning();
   for (const { author, entry } of removed) if (entry !== null) await recordAudit(tx, author, entry);
 }
 

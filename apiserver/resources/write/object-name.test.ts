@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createObjectName } from "./create-object.ts";
+import { createObjectName } from "./collection.ts";
 
 describe("object names", () => {
   test.each<[string, string]>([

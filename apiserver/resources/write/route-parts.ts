@@ -44,7 +44,8 @@ export function requireNotSuspended({ object }: ProjectedCluster): void {
   if (object.spec.suspend !== true) return;
   const message =
     "The cluster is suspended: nothing about it can be changed until it is resumed. Ask the platform's operator.";
-  throw new ApiError("conflict", message);
+  // With Retry-After it is not stored under an Idempotency-Key: it ends with the suspension.
+  throw new ApiError("conflict", message, { retryAfterSeconds: 60 });
 }
 
 /** Throws 409 conflict for a cluster that the platform holds. */
