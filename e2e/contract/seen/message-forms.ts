@@ -85,7 +85,7 @@ const NOT_FOR_TENANTS: readonly RegExp[] = [
   /\borg-[0-9a-f]{6,}/,
   /\b\w*(MachineSet|MachineDeployment|MachinePool|ControlPlane(?!\w)|KubeadmConfig|MachineTemplate)\b/,
   /\bDeployment\b/,
-  /x-k8s\.io|\bspec\.topology\b|\bstatus\.initialization\b|\bspec\.providerID\b/,
+  /\bcluster\.x-k8s\.io|\bspec\.topology\b|\bstatus\.initialization\b|\bspec\.providerID\b/,
   /\b[A-Z]\w+(Cluster|Machine)\b/,
   /\b(BootstrapConfigReady|ControlPlaneAvailable|ControlPlaneInitialized|InfrastructureReady|NodeHealthy|WorkersAvailable)\b/,
   /object (has been|was) modified|requeue|precondition/i,
