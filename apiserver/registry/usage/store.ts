@@ -1,11 +1,13 @@
 import { and, eq, gt, inArray, isNotNull, isNull, lt, or, sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
 import { chunk } from "../../db/statement.ts";
+import { repeatBatches } from "../../work/loop.ts";
 import type { RegistryLimits } from "../config.ts";
 import { registryCountedPushes, registryImages, registryUsage, type UsageRow } from "./table.ts";
 
 /** The registry repeats a notification after seconds. */
 const COUNTED_HOURS = 24;
+const PURGE_BATCH = 1000;
 
 /** What an organization's images take; undefined: it was never given a token to push. */
 export async function findUsage(db: Queryable, orgId: string): Promise<UsageRow | undefined> {
@@ -63,11 +65,18 @@ async function rememberPushes(
   return (push) => push.eventId === undefined || fresh.delete(keyOf(push));
 }
 
-/** Forgets which pushes were counted, after a day. */
-export async function purgeCountedPushes(db: Queryable): Promise<void> {
-  await db
-    .delete(registryCountedPushes)
-    .where(lt(registryCountedPushes.countedAt, sql`now() - make_interval(hours => ${COUNTED_HOURS})`));
+/** Forgets which pushes were counted, after a day, a batch at a time so that no lock is held for long. */
+export async function purgeCountedPushes(db: Database, batchSize = PURGE_BATCH): Promise<void> {
+  const batch = db
+    .select({ row: sql`ctid` })
+    .from(registryCountedPushes)
+    .where(lt(registryCountedPushes.countedAt, sql`now() - make_interval(hours => ${COUNTED_HOURS})`))
+    .limit(batchSize)
+    .for("update", { skipLocked: true });
+  await repeatBatches(batchSize, undefined, async () => {
+    const deleted = db.delete(registryCountedPushes).where(sql`ctid = any(array(${batch}))`);
+    return (await deleted.returning({ eventId: registryCountedPushes.eventId })).length;
+  });
 }
 
 /** Counts blobs that were pushed, by organization, until the next measurement includes them; all of them or none. */
