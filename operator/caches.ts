@@ -7,6 +7,7 @@ import type { ClusterAccess } from "../shared/crd/cluster-access.ts";
 import type { VersionCatalogue } from "../shared/crd/kubernetes-version.ts";
 import { ANNOTATION_REPLACE_PREFIX, OBJECT_ANNOTATIONS } from "../shared/crd/names.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
+import { listConcernedNamespaces } from "../shared/crd/organization.ts";
 import type { Packages } from "../shared/crd/published-config.ts";
 import type { QuotaAmounts, Shortfall } from "../shared/crd/quota.ts";
 import type { StorageInventory } from "../shared/crd/storage-inventory.ts";
@@ -21,6 +22,7 @@ import type {
   ServiceAccount,
 } from "../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../shared/kube/kind.ts";
+import { objectKey } from "../shared/kube/object.ts";
 import type { Change } from "../shared/kube/reflector.ts";
 import type { Store } from "../shared/kube/store.ts";
 import type { Logger } from "../shared/program/log.ts";
@@ -29,6 +31,7 @@ import type { ClassLookup } from "./capi/cluster-class.ts";
 import type { CapiCluster, ClusterClass, Machine, MachineDeployment, MachineSet } from "./capi/kinds.ts";
 import type { TemplateSizes } from "./capi/pool-state.ts";
 import type { AuthoritySecret } from "./capi/secrets.ts";
+import { INDEX_NAMESPACE } from "./indexes.ts";
 
 /** What every controller applies its plans with; the kind is the controller's own. */
 export type RunContext = Omit<PlanContext<never>, "kind">;
@@ -103,11 +106,26 @@ export interface CacheSet {
   healthy(): boolean;
 }
 
+/** After this time a cache that lags behind is looked at again, and the API server asked again. */
+export const CACHE_LAG_MS = 2_000;
+
 export type Enqueue = (key: string, change: Change<KubeObject>) => void;
 
 /** Adds keys to a controller; those of an initial list with low priority. */
 export function enqueueTo(controller: Pick<Controller, "add">): Enqueue {
   return (key, change) => controller.add(key, change.initial ? { priority: PRIORITY_BACKGROUND } : {});
+}
+
+/** Adds each object of a store when a change of a Namespace may decide whose it is. */
+export function enqueueByNamespace<T extends KubeObject>(
+  cacheSet: Pick<CacheSet, "caches" | "listen">,
+  store: Pick<Store<T>, "byIndex">,
+  add: Enqueue,
+): void {
+  cacheSet.listen("namespaces", (change) => {
+    for (const namespace of listConcernedNamespaces(cacheSet.caches.namespaces, change))
+      for (const object of store.byIndex(INDEX_NAMESPACE, namespace)) add(objectKey(object), change);
+  });
 }
 
 /** A step of Cluster API changes several of its objects, each one several times, within a few 100 ms. */

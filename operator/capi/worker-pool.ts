@@ -146,9 +146,9 @@ export function composeDeletion(timeouts: DeletionTimeouts): CapiDeletion {
 }
 
 /**
- * A hash of all settings but the name and the number of nodes, also that of this moment. Cluster API propagates it with the entry's other
- * annotations to the MachineDeployment and in place to every Machine that needs no replacement, so that it shows which
- * have these settings.
+ * A hash of all settings but the name and the number of nodes, neither the wanted one nor the most that it may have now.
+ * Cluster API propagates it with the entry's other annotations to the MachineDeployment and in place to every Machine that
+ * needs no replacement, so that it shows which have these settings.
  */
 export function hashPoolSettings(pool: DesiredPool): string {
   const size = pool.size.kind === "autoscaled" ? pool.size : undefined;

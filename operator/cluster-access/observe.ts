@@ -34,7 +34,7 @@ export interface ObservedAccess {
   siblings: readonly ClusterAccess[];
   /** Whether this process is issuing the access, and the cache does not show its certificate yet. */
   isIssuing: (access: ClusterAccess) => boolean;
-  /** As `findOutdated`. */
+  /** Whether the CA of an earlier cluster has signed its certificate. */
   isOutdated: (access: ClusterAccess) => boolean;
 }
 

@@ -1,14 +1,13 @@
 import type { Controller } from "../../shared/controller/controller.ts";
 import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
-import { listConcernedNamespaces } from "../../shared/crd/organization.ts";
 import type { Secret } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
-import { enqueueTo } from "../caches.ts";
+import { enqueueByNamespace, enqueueTo } from "../caches.ts";
 import { findWithSameId, isRecreationRequested } from "../identity/identity.ts";
-import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
+import { INDEX_CLUSTER } from "../indexes.ts";
 import {
   ANNOTATION_CAPI_UID,
   ANNOTATION_LOST_CA,
@@ -54,11 +53,7 @@ export function watchAccesses(cacheSet: CacheSet, controller: Pick<Controller, "
     if (cluster !== undefined && caOf(change.previous) !== caOf(change.object))
       addAllOf(toKey(namespace, cluster), change);
   });
-  cacheSet.listen("namespaces", (change) => {
-    for (const namespace of listConcernedNamespaces(caches.namespaces, change))
-      for (const access of caches.accesses.byIndex(INDEX_NAMESPACE, namespace))
-        add(objectKey(access), change);
-  });
+  enqueueByNamespace(cacheSet, caches.accesses, add);
 }
 
 /** The CA that an admin kubeconfig holds, and of which Cluster API cluster: it is renewed for other reasons, too. */

@@ -16,7 +16,8 @@ type Action = "Create" | "Scale" | "Upgrade" | "Update" | "CheckHealth" | "Delet
 
 /**
  * The Events of `kubectl describe`: one for each change of phase, for a completed upgrade, for admin credentials of which the
- * earlier ones have ended, for a problem that a person has to solve, and for a long wait of the cluster itself. Programs read the transitions of the status instead.
+ * earlier ones have ended, for a problem that a person has to solve, and for a long wait of the cluster itself. Programs read
+ * the transitions of the status instead.
  */
 export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatus): RecordedEvent[] {
   const last = observed.cluster.status;
@@ -27,8 +28,8 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   if (last?.version !== undefined && last.version !== next.version) {
     record("Normal", "Upgraded", `Upgraded from ${last.version} to ${next.version}.`, "Upgrade");
   }
-  const { credentialsGeneration: opens } = last ?? {};
-  if (opens !== undefined && opens < (next.credentialsGeneration ?? 0)) {
+  const { credentialsGeneration: lastGeneration } = last ?? {};
+  if (lastGeneration !== undefined && lastGeneration < (next.credentialsGeneration ?? 0)) {
     const note =
       "The admin credentials were rotated: every admin kubeconfig downloaded before is refused. Download it again.";
     const rotated = { type: "Normal", reason: "AdminCredentialsRotated", action: "Update", note } as const;

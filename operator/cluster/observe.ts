@@ -78,7 +78,7 @@ export interface ApplyFailure {
 
 /**
  * A part of its Cluster that Cluster API refuses: the taints of all pools, the size of the machines of a pool, all of a pool (by
- * the name of its object), a variable, the control plane; `rest`: one that cannot be told.
+ * the name of its object), a variable, the version, the control plane; `rest`: one that cannot be told.
  */
 export type RefusedPart =
   | "taints"
@@ -89,7 +89,7 @@ export type RefusedPart =
   | "control plane"
   | "rest";
 
-/** What is refused, and why, in tenants' words. */
+/** What is refused, and why: in tenants' words, but of `version` and `rest`, whose text is that of Cluster API. */
 export type Refused = ReadonlyMap<RefusedPart, string>;
 
 export const NOTHING_REFUSED: Refused = new Map();

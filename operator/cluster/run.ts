@@ -19,7 +19,7 @@ import { splitKey } from "../../shared/kube/object.ts";
 import type { Logger } from "../../shared/program/log.ts";
 import { earliest } from "../../shared/program/time.ts";
 import type { AddOnObstacles } from "../add-ons/observe.ts";
-import type { Caches, RunContext } from "../caches.ts";
+import { CACHE_LAG_MS, type Caches, type RunContext } from "../caches.ts";
 import type { InfrastructureReader } from "../capi/infrastructure.ts";
 import { capiClusterKind, capiClusterNameOf } from "../capi/kinds.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
@@ -56,9 +56,6 @@ export interface ClusterDeps {
   now(): Date;
   log: Pick<Logger, "warn">;
 }
-
-/** After this time a cache that lags behind is looked at again, and the API server asked again. */
-const UNSEEN_MS = 2_000;
 
 /**
  * Reconciles one cluster: observe, decide, apply. What Cluster API did not take goes into another decision. It gets all in one
@@ -120,7 +117,7 @@ async function runObserved(
   if (outcome.kind === "retryLater") return { requeueAfterMs: outcome.afterMs };
   if (current.applyFailure?.kind === "unavailable") throw current.applyFailure.cause;
   // The cache does not show who has the name, and so not when it is free again.
-  const nameRetryMs = current.nameTakenElsewhere && !observed.nameTakenElsewhere ? UNSEEN_MS : undefined;
+  const nameRetryMs = current.nameTakenElsewhere && !observed.nameTakenElsewhere ? CACHE_LAG_MS : undefined;
   const retryMs = [known.retryMs, deps.refusals.find(key, observed).retryMs];
   return { requeueAfterMs: earliest([outcome.requeueAfterMs, ...retryMs, nameRetryMs, checksRetryMs]) };
 }
@@ -138,7 +135,7 @@ type Learned = Partial<
   Pick<ObservedCluster, "applyFailure" | "upgradeRejection" | "refused" | "nameTakenElsewhere">
 >;
 
-const RETRY_LATER: Outcome = { kind: "retryLater", afterMs: UNSEEN_MS };
+const RETRY_LATER: Outcome = { kind: "retryLater", afterMs: CACHE_LAG_MS };
 
 /** Decides and applies once. Throws what is no answer of Cluster API, and what the status cannot report. */
 async function tryApply(

@@ -6,13 +6,12 @@ import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { identityOf } from "../../shared/crd/identity.ts";
 import { LABEL_ADD_ON } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
-import { listConcernedNamespaces } from "../../shared/crd/organization.ts";
 import { pickHeld } from "../../shared/crd/quota.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, splitKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
-import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../caches.ts";
+import { enqueueBatchedTo, enqueueByNamespace, enqueueTo, isNewSpec } from "../caches.ts";
 import { type ClusterClass, capiClusterNameOf } from "../capi/kinds.ts";
 import { clusterOfAuthority } from "../capi/secrets.ts";
 import { findTenantFailure } from "../cluster-access/status.ts";
@@ -79,11 +78,7 @@ export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "
     const name = clusterOfAdminSecret(change.object.metadata.name);
     if (name !== undefined) add(toKey(change.object.metadata.namespace, name), change);
   });
-  cacheSet.listen("namespaces", (change) => {
-    for (const namespace of listConcernedNamespaces(caches.namespaces, change))
-      for (const cluster of caches.clusters.byIndex(INDEX_NAMESPACE, namespace))
-        add(objectKey(cluster), change);
-  });
+  enqueueByNamespace(cacheSet, caches.clusters, add);
   cacheSet.listen("clusterClasses", (change) => {
     if (isNewSpec(change) || hasOtherCapabilities(change)) addAll(caches.clusters.keys());
   });

@@ -48,7 +48,7 @@ test.each([
   ["of nodes that were there before", { firstReadyAt: "2026-05-01T12:00:00Z" }, "WaitingForNodes", "Warning"],
   ["of the first nodes, which take as long as their provider does", {}, "WaitingForNodes", "Normal"],
   ["of a creation that something keeps back", {}, "Suspended", "Warning"],
-])("a wait %s is told with its weight", (_, status, reason, type) => {
+])("the Event of a wait %s has its type", (_, status, reason, type) => {
   const next = { ...aStatus("False", reason), ...status };
   expect(findLongWait(short, next, { isDeletionHeld: false })?.type).toBe(type);
 });

@@ -23,9 +23,6 @@ afterEach(async () => {
   await api.close();
 });
 
-/** Far below the time after which all objects are looked at again (MARINA_RESYNC_SECONDS). */
-const SOON = { timeout: 90_000 };
-
 /** A Namespace of this organization, which the operator of the stack serves. */
 async function createNamespaceOf(organization: string): Promise<string> {
   const name = `crd-${randomUUID().slice(0, 8)}`;
@@ -59,7 +56,7 @@ test("a cluster in the younger of two Namespaces of one organization is taken in
   );
   const own = younger.metadata.namespace;
   await client.delete(namespaceKind, undefined, namespaces.find((name) => name !== own) ?? "");
-  await expect.poll(async () => (await read(own))[0]?.status?.id, SOON).toBeDefined();
+  await expect.poll(async () => (await read(own))[0]?.status?.id).toBeDefined();
 });
 
 test.each([
@@ -81,6 +78,6 @@ test.each([
     const { metadata } = await waitForStalled("DuplicateID", () => client.listAll(kind, { namespace }));
     await client.delete(kind, namespace, names.find((name) => name !== metadata.name) ?? "");
     const readStatus = async () => (await client.get(kind, namespace, metadata.name))?.status;
-    await expect.poll(async () => (await readStatus())?.id, SOON).toBe(labels[LABEL_ID]);
+    await expect.poll(async () => (await readStatus())?.id).toBe(labels[LABEL_ID]);
   },
 );

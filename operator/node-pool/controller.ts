@@ -2,7 +2,6 @@ import type { Controller, ReconcileResult } from "../../shared/controller/contro
 import { applyPlan } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { nodePoolConditionTypes, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { listConcernedNamespaces } from "../../shared/crd/organization.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { type KubeObject, metadataOnly } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
@@ -10,7 +9,7 @@ import type { Change } from "../../shared/kube/reflector.ts";
 import type { Logger } from "../../shared/program/log.ts";
 import { clusterOfAutoscaler } from "../autoscaler/children.ts";
 import type { CacheSet, Caches, RunContext } from "../caches.ts";
-import { enqueueBatchedTo, enqueueTo } from "../caches.ts";
+import { CACHE_LAG_MS, enqueueBatchedTo, enqueueByNamespace, enqueueTo } from "../caches.ts";
 import {
   capiClusterKind,
   capiPoolNameOf,
@@ -22,7 +21,7 @@ import {
 import type { TopologyWrites } from "../capi/topology.ts";
 import { findWithSameId } from "../identity/identity.ts";
 import { decideOwnership } from "../identity/ownership.ts";
-import { INDEX_BLOCKED, INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
+import { INDEX_BLOCKED, INDEX_CLUSTER } from "../indexes.ts";
 import { mayUnblock } from "../quota/observe.ts";
 import { describeRemainingDeployment } from "./deletion.ts";
 import {
@@ -45,9 +44,6 @@ export interface PoolDeps {
   log: Pick<Logger, "warn">;
 }
 
-/** After this time a cache that lags behind is looked at again, and the API server asked again. */
-const UNSEEN_MS = 2_000;
-
 /** Reconciles one pool: observe, decide, apply. Rejects with a KubeError, or a StepError of another object. */
 export async function runPool(deps: PoolDeps, key: string, context: RunContext): Promise<ReconcileResult> {
   const now = deps.now();
@@ -59,7 +55,7 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
     const clusterKey = toKey(namespace, observed.pool.spec.clusterName);
     const waitMs = deps.topologyWrites.findPoolWaitMs(clusterKey, name);
     if (waitMs !== undefined) return { requeueAfterMs: waitMs };
-    if (await isLeft(deps, observed, clusterKey, context.signal)) return { requeueAfterMs: UNSEEN_MS };
+    if (await isLeft(deps, observed, clusterKey, context.signal)) return { requeueAfterMs: CACHE_LAG_MS };
   }
   await applyPlan(
     { ...context, kind: nodePoolKind, conditionTypes: nodePoolConditionTypes },
@@ -139,8 +135,5 @@ export function watchNodePools(cacheSet: CacheSet, controller: Pick<Controller, 
       cluster === undefined ? [] : caches.nodePools.byIndex(INDEX_CLUSTER, toKey(namespace, cluster));
     for (const pool of pools) add(objectKey(pool), change);
   });
-  cacheSet.listen("namespaces", (change) => {
-    for (const namespace of listConcernedNamespaces(caches.namespaces, change))
-      for (const pool of caches.nodePools.byIndex(INDEX_NAMESPACE, namespace)) add(objectKey(pool), change);
-  });
+  enqueueByNamespace(cacheSet, caches.nodePools, add);
 }

@@ -152,7 +152,7 @@ export function conditionsSchema(types: readonly string[]) {
 
 const MAX_UNAPPLIED_PARTS = 128;
 
-/** What in `field` of a part begins with when a node pool is not as specified; the name of its object follows. */
+/** What `field` begins with for a node pool; the name of its object follows. */
 export const UNAPPLIED_POOL_PREFIX = "nodePools/";
 
 const unappliedPartSchema = z
