@@ -57,7 +57,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     probe: undefined,
     infrastructure: undefined,
     addOns: [],
-    access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], tenant: {} },
+    access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], tenantRecord: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,
     refused: new Map(),

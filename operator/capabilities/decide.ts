@@ -8,7 +8,7 @@ import type {
 } from "../../shared/crd/published-config.ts";
 import type { ClassCapabilities, ClassLookup } from "../capi/cluster-class.ts";
 import { countTenantCIDRs } from "../cluster/networks.ts";
-import type { ClusterSettings, PlanMapping } from "../cluster/observe.ts";
+import type { ClusterSettings, ServicePlan } from "../cluster/observe.ts";
 
 /** What the capabilities are decided from. */
 export interface Installation {
@@ -34,22 +34,23 @@ export function decideCapabilities(installation: Installation): ClassCapabilitie
 
 function decidePlan(installation: Installation, name: string): PlanCapabilities {
   const { settings, packages, classes } = installation;
-  const plan = Object.hasOwn(settings.plans, name) ? settings.plans[name] : undefined;
-  if (plan === undefined) return { class: no(`The platform has no cluster class for the plan ${name}.`) };
-  const found = classes.get(`${plan.namespace}/${plan.class}`);
+  const servicePlan = Object.hasOwn(settings.plans, name) ? settings.plans[name] : undefined;
+  if (servicePlan === undefined)
+    return { class: no(`The platform has no cluster class for the plan ${name}.`) };
+  const found = classes.get(`${servicePlan.namespace}/${servicePlan.class}`);
   if (found === undefined)
-    return { class: no(`The cluster class ${plan.class} of the plan ${name} is not installed.`) };
+    return { class: no(`The cluster class ${servicePlan.class} of the plan ${name} is not installed.`) };
   const replicas = packages[name]?.controlPlaneReplicas;
   return {
-    class: plan.class,
-    ...decideClass(installation, plan, found),
+    class: servicePlan.class,
+    ...decideClass(installation, servicePlan, found),
     controlPlaneReplicas: replicas === undefined ? CONTROL_PLANE_REPLICAS : [replicas],
   };
 }
 
 function decideClass(
   { settings, takesTaints }: Installation,
-  { class: name }: PlanMapping,
+  { class: name }: ServicePlan,
   { variables, maxAuthorizedCIDRs, workerHealthCheck }: ClassCapabilities,
 ): Omit<PlanCapabilities, "class"> {
   const lacks = (what: string) => no(`The cluster class ${name} does not support ${what}.`);

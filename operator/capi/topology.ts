@@ -140,19 +140,19 @@ export interface TopologyWrites {
   /** A reconcile begins that may put these pools into the topology. The function returned ends it. */
   begin(key: string, pools: readonly string[]): () => void;
   /** An apply with these pools has failed without an answer: for 40 s it may still be made. */
-  hold(key: string, pools: readonly string[]): void;
+  noteUnanswered(key: string, pools: readonly string[]): void;
   /** For how many ms an apply without an answer may still be made; undefined = there is none. */
-  findHeldMs(key: string): number | undefined;
+  findUnansweredMs(key: string): number | undefined;
   /** In how many ms to ask again whether the topology may still get this pool; undefined = it may not. */
   findPoolWaitMs(key: string, pool: string): number | undefined;
 }
 
 export function createTopologyWrites(nowMs: () => number = () => performance.now()): TopologyWrites {
   const underWay = new Map<string, ReadonlySet<string>>();
-  const held = new Map<string, { pools: ReadonlySet<string>; untilMs: number }>();
+  const unanswered = new Map<string, { pools: ReadonlySet<string>; untilMs: number }>();
 
-  function findHeld(key: string) {
-    const entry = held.get(key);
+  function findUnanswered(key: string) {
+    const entry = unanswered.get(key);
     const leftMs = entry === undefined ? 0 : entry.untilMs - nowMs();
     return entry === undefined || leftMs <= 0 ? undefined : { pools: entry.pools, leftMs };
   }
@@ -162,15 +162,16 @@ export function createTopologyWrites(nowMs: () => number = () => performance.now
       underWay.set(key, new Set(pools));
       return () => underWay.delete(key);
     },
-    hold(key, pools) {
-      for (const other of held.keys()) if (findHeld(other) === undefined) held.delete(other);
-      const earlier = findHeld(key)?.pools ?? [];
-      held.set(key, { pools: new Set([...earlier, ...pools]), untilMs: nowMs() + ENDED_WITHIN_MS });
+    noteUnanswered(key, pools) {
+      for (const other of unanswered.keys())
+        if (findUnanswered(other) === undefined) unanswered.delete(other);
+      const earlier = findUnanswered(key)?.pools ?? [];
+      unanswered.set(key, { pools: new Set([...earlier, ...pools]), untilMs: nowMs() + ENDED_WITHIN_MS });
     },
-    findHeldMs: (key) => findHeld(key)?.leftMs,
+    findUnansweredMs: (key) => findUnanswered(key)?.leftMs,
     findPoolWaitMs(key, pool) {
       if (underWay.get(key)?.has(pool)) return UNDER_WAY_MS;
-      const entry = findHeld(key);
+      const entry = findUnanswered(key);
       return entry?.pools.has(pool) ? entry.leftMs : undefined;
     },
   };

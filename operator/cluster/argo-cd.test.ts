@@ -38,7 +38,7 @@ const PAST = START.toISOString();
 const paused = (fixture: ClusterFixture) =>
   fixture.reconciled().withCapiConditions([makeCondition("Paused", "True")]);
 const object = { kind: "Cluster", namespace: null, name: "demo" };
-const held = () =>
+const blocked = () =>
   ready()
     .withSpec({ version: "1.35", upgradeChecks: "Enforce" })
     .with({
@@ -83,7 +83,7 @@ const CLUSTERS: State[] = [
     clusterOf(ready().with(unreachable).reconciled().after(61)),
     "faulty",
   ],
-  ["whose upgrade is blocked by its checks", clusterOf(held()), "stalled"],
+  ["whose upgrade is blocked by its checks", clusterOf(blocked()), "stalled"],
   ["that has lost its infrastructure", clusterOf(ready().with({ capi: undefined })), "stalled"],
   ["that is being suspended", clusterOf(ready().withSpec({ suspend: true })), "moving"],
   ["that is suspended", clusterOf(paused(ready().withSpec({ suspend: true }))), "suspended"],
@@ -108,7 +108,9 @@ const CLUSTERS: State[] = [
     "whose kubeconfigs cannot be issued",
     clusterOf(
       ready()
-        .with({ access: { attempts: { kubeconfig: notIssued, bindings: {} }, failures: [], tenant: {} } })
+        .with({
+          access: { attempts: { kubeconfig: notIssued, bindings: {} }, failures: [], tenantRecord: {} },
+        })
         .after(61),
     ),
     "wanted",

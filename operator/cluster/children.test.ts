@@ -27,7 +27,7 @@ describe("the topology", () => {
     const pools = [
       aClusterPool({ pool: named("stays") }),
       aClusterPool({ pool: named("again"), capiDeleting: true }),
-      aClusterPool({ pool: named("not-adopted", { finalizers: [] }) }),
+      aClusterPool({ pool: named("not-accepted", { finalizers: [] }) }),
       aClusterPool({ pool: named("going", { deletionTimestamp: "2026-03-01T11:00:00Z" }) }),
       aClusterPool({ pool: named("copy"), olderDuplicate: "org/general" }),
     ];

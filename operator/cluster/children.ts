@@ -20,7 +20,7 @@ import { findExpired } from "../expiry/expiry.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { composeNameElsewhere, composeNameTaken, composeOwnerReference } from "../identity/ownership.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
-import { wasThere } from "./loss.ts";
+import { hadInfrastructure } from "./loss.ts";
 import {
   chooseNetwork,
   chooseNetworkPolicy,
@@ -29,18 +29,18 @@ import {
   findNetworkProblem,
   type NetworkPolicyChoice,
 } from "./networks.ts";
-import type { ObservedCluster, PlanMapping } from "./observe.ts";
+import type { ObservedCluster, ServicePlan } from "./observe.ts";
 import {
   chooseClassAndVersion,
   composeUnknownPlan,
-  findPackageProblem,
   findPinnedClass,
-  type MadeChoice,
-  retainPlan,
+  findTermsProblem,
+  type ResolvedChoice,
+  retainServicePlan,
 } from "./package.ts";
 import { choosePools, type PoolChoice } from "./pools.ts";
-import { describeRefused, retainRefused } from "./refusals.ts";
-import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
+import { describeRefused, withLiveParts } from "./refusals.ts";
+import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-gate.ts";
 
 /** The desired state, or why there is none. A `problem` in addition to the state is about a part that was left unchanged. */
 export type Decision =
@@ -74,24 +74,24 @@ export function decideChildren(
   now: Date,
 ): Decision {
   const { cluster, settings } = observed;
-  const isNew = observed.capi === undefined && !wasThere(observed);
+  const isNew = observed.capi === undefined && !hadInfrastructure(observed);
   const expired = isNew ? findExpired("cluster", cluster, now) : undefined;
   if (expired !== undefined) return { ok: false, problem: expired, target: undefined };
-  const forbidden = findPackageProblem(observed);
+  const forbidden = findTermsProblem(observed);
   if (forbidden !== undefined && observed.capi === undefined)
     return { ok: false, problem: forbidden, target: undefined };
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
   const known = Object.hasOwn(settings.plans, planName) ? settings.plans[planName] : undefined;
-  const plan = known ?? retainPlan(observed);
-  if (plan === undefined)
+  const servicePlan = known ?? retainServicePlan(observed);
+  if (servicePlan === undefined)
     return { ok: false, problem: composeUnknownPlan(observed, planName), target: undefined };
   const unknownPlan = known === undefined ? composeUnknownPlan(observed, planName) : undefined;
   if (observed.nameTaken)
     return { ok: false, problem: composeNameTaken(cluster.metadata.name), target: undefined };
   if (observed.capi === undefined && observed.blocker !== undefined)
     return { ok: false, problem: observed.blocker, target: undefined };
-  const pinned = findPinnedClass(observed, plan);
-  const chosen = chooseClassAndVersion(observed, upgrade, plan, pinned, unknownPlan);
+  const pinned = findPinnedClass(observed, servicePlan);
+  const chosen = chooseClassAndVersion(observed, upgrade, servicePlan, pinned, unknownPlan);
   if (chosen === undefined) {
     const message = `The cluster class ${pinned.name} does not exist; ask the platform's operator to install it.`;
     return fail("ClassNotFound", message);
@@ -109,18 +109,23 @@ export function decideChildren(
   const overlapping = findNetworkProblem(observed, clusterNetwork, subnet);
   if (overlapping !== undefined) return { ok: false, problem: overlapping, target: wanted.target };
   const live = observed.capi?.object;
-  const replicas = forbidden && (live?.spec?.topology?.controlPlane?.replicas ?? plan.controlPlaneReplicas);
-  const compose = (choice: MadeChoice) =>
+  const replicas =
+    forbidden && (live?.spec?.topology?.controlPlane?.replicas ?? servicePlan.controlPlaneReplicas);
+  const compose = (choice: ResolvedChoice) =>
     composeDraft(observed, choice, {
-      ...describeCluster(observed, plan, { id, className: choice.classRef.name, version: choice.version }),
+      ...describeCluster(observed, servicePlan, {
+        id,
+        className: choice.classRef.name,
+        version: choice.version,
+      }),
       ...(replicas !== undefined && { controlPlaneReplicas: replicas }),
       workerSubnet: subnet,
       clusterNetwork,
       pools: choosePools(observed, choice.capabilities, now),
     });
   const [first, kept] = [compose(wanted), former && compose(former)];
-  const held = kept && findLack(first, kept);
-  const { choice, desired, policy, unapplied } = held === undefined ? first : (kept ?? first);
+  const lack = kept && findLack(first, kept);
+  const { choice, desired, policy, unapplied } = lack === undefined ? first : (kept ?? first);
   const { target } = choice;
   if (policy.listProblem !== undefined && live === undefined)
     return { ok: false, problem: policy.listProblem, target };
@@ -129,7 +134,7 @@ export function decideChildren(
   const [unsupported] = findUnsupported(desired, choice.capabilities);
   if (unsupported !== undefined)
     return { ok: false, problem: composeUnsupported(choice.classRef.name, unsupported), target };
-  const retained = retainRefused(composeCapiCluster(desired, choice.capabilities), live, observed.refused);
+  const retained = withLiveParts(composeCapiCluster(desired, choice.capabilities), live, observed.refused);
   const refused = describeRefused(observed);
   return {
     ok: true,
@@ -142,7 +147,7 @@ export function decideChildren(
       refused.policyProblem ??
       findRetainedLimit(desired.apiServerRateLimit, retained),
     unapplied: [
-      ...(held === undefined ? [] : [{ field: "version", ...held }]),
+      ...(lack === undefined ? [] : [{ field: "version", ...lack }]),
       ...(forbidden === undefined ? [] : [{ field: "controlPlaneReplicas", ...forbidden }]),
       ...refused.unapplied,
       ...unapplied,
@@ -164,7 +169,7 @@ function findRetainedLimit(
 
 /** What Cluster API is to get with a class and a version. */
 interface Draft {
-  choice: MadeChoice;
+  choice: ResolvedChoice;
   desired: DesiredCluster;
   policy: NetworkPolicyChoice;
   /** Pools that are not as specified. */
@@ -173,7 +178,7 @@ interface Draft {
 
 function composeDraft(
   observed: ObservedCluster,
-  choice: MadeChoice,
+  choice: ResolvedChoice,
   {
     pools,
     ...rest
@@ -233,7 +238,7 @@ const MAX_LABEL_LENGTH = 63;
 /** The labels say whose it is, and are what add-ons select it by. */
 function describeCluster(
   observed: ObservedCluster,
-  plan: PlanMapping,
+  servicePlan: ServicePlan,
   { id, className, version }: { id: string; className: string; version: string },
 ) {
   const { metadata, spec } = observed.cluster;
@@ -249,7 +254,7 @@ function describeCluster(
       [LABEL_PLAN]: spec.plan ?? DEFAULT_PLAN,
       [LABEL_KUBERNETES_MINOR]: version.split(".").slice(0, 2).join("."),
     },
-    controlPlaneReplicas: spec.controlPlaneReplicas ?? plan.controlPlaneReplicas,
+    controlPlaneReplicas: spec.controlPlaneReplicas ?? servicePlan.controlPlaneReplicas,
     controlPlaneDeletion: observed.settings.poolDefaults,
     plan: spec.plan,
     publicEndpoint: spec.publicEndpoint,

@@ -17,10 +17,10 @@ import {
   areRulesStillInForce,
   isRestricted,
   isWithoutRules,
-  type RulesPlace,
+  type RulesState,
 } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
+import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-gate.ts";
 
 /** The next step where a tenant can only wait. */
 export const ADVICE = "If this lasts, ask the platform's operator to look at the cluster.";
@@ -55,7 +55,7 @@ export interface Facts {
   /** Why a part of the network policy alone waits, while everything else is done. */
   policyProblem: Problem | undefined;
   /** Undefined = no network rules were decided. */
-  rules: RulesPlace | undefined;
+  rules: RulesState | undefined;
   /** All but those that are being deleted. */
   pools: readonly ClusterPool[];
   /** The full version requested; undefined while it is not known. */
@@ -186,7 +186,7 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const { observed, problem, policyProblem } = facts;
   if (policyProblem !== undefined)
     return clusterCondition(type, "False", policyProblem.reason, policyProblem.message);
-  if (facts.rules === "held") {
+  if (facts.rules === "waiting") {
     const message = `The network rules are not in force as specified: the cluster is suspended, and they wait for its resumption; until then those of before stay. ${ADVICE_BY_REASON.Suspended.kubectl}`;
     return clusterCondition(type, "False", "Suspended", message);
   }
@@ -226,9 +226,9 @@ function mayBeIgnored({ cluster, capi, classes }: ObservedCluster): boolean {
 
 function decideUpgrading(facts: Facts): ClusterCondition | undefined {
   const { target, running } = facts;
-  const hold = facts.upgrade?.hold;
-  if (hold?.state === "checking")
-    return clusterCondition("Upgrading", "True", "CheckingUpgrade", hold.message);
+  const gate = facts.upgrade?.gate;
+  if (gate?.state === "checking")
+    return clusterCondition("Upgrading", "True", "CheckingUpgrade", gate.message);
   if (running === undefined || target === undefined || running === target) return undefined;
   const message = `Upgrading from ${running} to ${target}: ${describeStage(facts)}.`;
   return clusterCondition("Upgrading", "True", "Upgrading", message);

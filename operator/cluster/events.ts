@@ -9,7 +9,7 @@ import { count } from "../../shared/program/wording.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { findLongWait } from "../events/long-wait.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { describeBegunUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
+import { describeBegunUpgrade, type RequestedUpgrade } from "./upgrade-gate.ts";
 
 /** What the operator does to a cluster, as the `action` of its Events. */
 type Action = "Create" | "Scale" | "Upgrade" | "Update" | "CheckHealth" | "Delete";
@@ -43,10 +43,10 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   const held = findCondition(next.conditions, "ExpiryHeld");
   if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld")?.reason !== held.reason)
     record("Warning", "ExpiryHeld", held.message, "Delete");
-  const isDeletionHeld = observed.capi?.state.paused === true || observed.applyFailure !== undefined;
+  const isDeletionBlocked = observed.capi?.state.paused === true || observed.applyFailure !== undefined;
   // What node pools wait for is a Warning of theirs: of the cluster itself it has reported nothing.
   const reported = last !== undefined && reportsPools(last) ? { ...last, message: undefined } : last;
-  const wait = findLongWait(reported, next, { isDeletionHeld });
+  const wait = findLongWait(reported, next, { isDeletionBlocked });
   if (wait !== undefined && !reportsPools(next)) record(wait.type, wait.reason, wait.message);
   const phase = next.phase ?? "Provisioning";
   if (phase !== last?.phase && phase !== "Failed") {

@@ -17,7 +17,7 @@ import type { ObservedCluster } from "./observe.ts";
  * it. Undefined = nothing is lost, or the platform's annotation to create it again is there.
  */
 export function findLoss(observed: ObservedCluster): Problem | undefined {
-  const isLost = wasThere(observed) && !isRecreationRequested(observed.cluster);
+  const isLost = hadInfrastructure(observed) && !isRecreationRequested(observed.cluster);
   const lost = isLost ? describeLoss(observed) : undefined;
   if (lost === undefined) return undefined;
   const message = `${lost} ${ADVICE_BY_REASON[INFRASTRUCTURE_LOST].kubectl}`;
@@ -71,7 +71,7 @@ export function findHandledRecreation(observed: ObservedCluster): string[] {
 }
 
 /** Whether there was a cluster: by its status, by the lock of its subnet, or by the API server's records. */
-export function wasThere({ cluster, locks }: ObservedCluster): boolean {
+export function hadInfrastructure({ cluster, locks }: ObservedCluster): boolean {
   return (
     identityOf(cluster) === "known" ||
     cluster.status?.firstReadyAt !== undefined ||

@@ -39,14 +39,14 @@ export function isNameTakenAmong(
   const isNamesake = (other: KubeObject) =>
     other.metadata.name === metadata.name && other.metadata.namespace !== metadata.namespace;
   if (capiClusters.some(isNamesake)) return true;
-  const rivals = clusters.filter((other) => isNamesake(other) && wasMade(other, locks));
-  return wasMade(cluster, locks)
+  const rivals = clusters.filter((other) => isNamesake(other) && mayOwnName(other, locks));
+  return mayOwnName(cluster, locks)
     ? rivals.some((other) => isOlder(other.metadata, metadata))
     : rivals.length > 0;
 }
 
 /** By its status, the lock of its subnet, or an id that it came with, as from a backup. What is gone, or is a copy, was not. */
-function wasMade(cluster: KubeObject & Pick<Cluster, "status">, locks: Locks): boolean {
+function mayOwnName(cluster: KubeObject & Pick<Cluster, "status">, locks: Locks): boolean {
   if (isReleased(cluster) || identityOf(cluster) === "refused") return false;
   const id = idOf(cluster);
   return (

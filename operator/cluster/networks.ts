@@ -91,19 +91,19 @@ function countPlatformCIDRs(platformCIDRs: readonly string[]): number {
 }
 
 /** Where the network rules are that were decided. */
-export type RulesPlace =
+export type RulesState =
   /** Cluster API has them. */
   | "sent"
   /** They are about to be sent. */
   | "unsent"
   /** The cluster is suspended, so that it keeps others. */
-  | "held";
+  | "waiting";
 
 /**
  * Whether Cluster API has the network rules that were decided. Those that differ where the specification does not, as after a
  * change of the platform's own networks, count as sent while the cluster is suspended, which keeps what is in force.
  */
-export function locateRules(observed: ObservedCluster, desired: CapiCluster): RulesPlace {
+export function decideRulesState(observed: ObservedCluster, desired: CapiCluster): RulesState {
   const { cluster, capi } = observed;
   if (!isRestricted(cluster) && !isSuspended(cluster)) return "sent";
   const differing = ["authorizedCIDRs", "apiServerRateLimit"].filter(
@@ -111,7 +111,7 @@ export function locateRules(observed: ObservedCluster, desired: CapiCluster): Ru
   );
   if (!isSuspended(cluster)) return differing.includes("authorizedCIDRs") ? "unsent" : "sent";
   if (capi === undefined) return "unsent";
-  return differing.length === 0 || isReportedInForce(observed) ? "sent" : "held";
+  return differing.length === 0 || isReportedInForce(observed) ? "sent" : "waiting";
 }
 
 /**

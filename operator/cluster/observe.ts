@@ -31,7 +31,7 @@ import { isNameTakenElsewhere } from "./namesakes.ts";
 import type { ProbeResult } from "./probe.ts";
 
 /** What a plan maps to in Cluster API. */
-export interface PlanMapping {
+export interface ServicePlan {
   class: string;
   namespace: string;
   controlPlaneReplicas: number;
@@ -41,7 +41,7 @@ export interface PlanMapping {
 
 export interface ClusterSettings {
   platformNamespace: string;
-  plans: Readonly<Record<string, PlanMapping>>;
+  plans: Readonly<Record<string, ServicePlan>>;
   subnetRange: SubnetRange;
   /** Networks that may always reach every API endpoint. While empty, no cluster may have authorized CIDRs. */
   platformCIDRs: readonly string[];
@@ -78,7 +78,7 @@ export interface ApplyFailure {
 
 /**
  * A part of its Cluster that Cluster API refuses: the taints of all pools, the size of the machines of a pool, all of a pool (by
- * the name of its object), a variable, the version, the control plane; `rest`: one that cannot be told.
+ * the name of its object), a variable, the version, the control plane; `unknown`: one that cannot be told.
  */
 export type RefusedPart =
   | "taints"
@@ -87,9 +87,9 @@ export type RefusedPart =
   | `pool ${string}`
   | `variable ${string}`
   | "control plane"
-  | "rest";
+  | "unknown";
 
-/** What is refused, and why: in tenants' words, but of `version` and `rest`, whose text is that of Cluster API. */
+/** What is refused, and why: in tenants' words, but of `version` and `unknown`, whose text is that of Cluster API. */
 export type Refused = ReadonlyMap<RefusedPart, string>;
 
 export const NOTHING_REFUSED: Refused = new Map();
@@ -144,14 +144,14 @@ export interface ObservedAccessHealth {
   /** Why a ClusterAccess waits for its tenant's API server, for each that does. */
   failures: readonly TenantFailure[];
   /** What this process knows of its bindings. */
-  tenant: TenantRecord;
+  tenantRecord: TenantRecord;
 }
 
 /** What this process keeps of a cluster in memory. */
 export interface ProcessState {
   probe: ProbeResult | undefined;
-  attempts: AccessAttempts;
-  tenant: TenantRecord;
+  accessAttempts: AccessAttempts;
+  tenantRecord: TenantRecord;
   addOnObstacles: ReturnType<AddOnObstacles["find"]>;
 }
 
@@ -196,9 +196,9 @@ export function observeCluster(
     infrastructure: undefined,
     addOns: observeAddOnStates(caches, key, capi, processState.addOnObstacles),
     access: {
-      attempts: processState.attempts,
+      attempts: processState.accessAttempts,
       failures: listTenantFailures(caches, key),
-      tenant: processState.tenant,
+      tenantRecord: processState.tenantRecord,
     },
     applyFailure: undefined,
     upgradeRejection: undefined,
@@ -252,8 +252,8 @@ function observeLocks(
 ): ObservedCluster["locks"] {
   const { subnetLocks } = caches;
   const objects = clusterId === undefined ? [] : subnetLocks.byIndex(INDEX_LOCK_OWNER, clusterId);
-  const held = objects.flatMap((configMap) => readLock(configMap) ?? []).sort(compareLocks);
-  const own = held.find((lock) => lock.subnet === known) ?? held[0];
+  const ownLocks = objects.flatMap((configMap) => readLock(configMap) ?? []).sort(compareLocks);
+  const own = ownLocks.find((lock) => lock.subnet === known) ?? ownLocks[0];
   if (own !== undefined) return { own, taken: new Set([own.subnet]) };
   const locks = subnetLocks.list().flatMap((other) => readLock(other) ?? []);
   return { own: undefined, taken: new Set(locks.map((lock) => lock.subnet)) };

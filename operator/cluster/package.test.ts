@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Packages } from "../../shared/crd/published-config.ts";
-import { composeUnknownPlan, findPackageProblem } from "./package.ts";
+import { composeUnknownPlan, findTermsProblem } from "./package.ts";
 import { aCluster, observeBlue } from "./testing.ts";
 
 const CREATED_AT = "2026-11-01T10:00:00Z";
@@ -33,18 +33,18 @@ test.each([
   ["with a package that was retired before", { plan: "old" }, "PlanRetired"],
   ["with a package that was retired after its creation", { plan: "leaving" }, undefined],
 ])("a new cluster %s: %j has the problem %s", (_what, spec, reason) => {
-  expect(findPackageProblem(aNewCluster(spec))?.reason).toBe(reason);
+  expect(findTermsProblem(aNewCluster(spec))?.reason).toBe(reason);
 });
 
 test("a cluster that exists keeps a retired package, also while Cluster API has nothing of it", () => {
   expect(
-    findPackageProblem(aNewCluster({ plan: "old" }, { status: { clusterClass: "standard-v1" } })),
+    findTermsProblem(aNewCluster({ plan: "old" }, { status: { clusterClass: "standard-v1" } })),
   ).toBeUndefined();
 });
 
 test("a running cluster keeps its replicas when those of its package change, and can have no others but these", () => {
   const cases = ([1, 3, 5] as const).map((controlPlaneReplicas) =>
-    findPackageProblem(observeBlue({ cluster: aCluster({ plan: "old", controlPlaneReplicas }), packages })),
+    findTermsProblem(observeBlue({ cluster: aCluster({ plan: "old", controlPlaneReplicas }), packages })),
   );
   expect(cases.map((problem) => problem?.reason)).toEqual([undefined, undefined, "ReplicasNotInPlan"]);
 });

@@ -3,9 +3,9 @@ import { DEFAULT_PLAN } from "../../shared/crd/published-config.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
-import { wasThere } from "./loss.ts";
-import type { ObservedCluster, PlanMapping } from "./observe.ts";
-import { chooseRequested, type RequestedUpgrade } from "./upgrade-hold.ts";
+import { hadInfrastructure } from "./loss.ts";
+import type { ObservedCluster, ServicePlan } from "./observe.ts";
+import { chooseRequested, type RequestedUpgrade } from "./upgrade-gate.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
 
 /**
@@ -13,7 +13,7 @@ import { chooseVersion, type VersionChoice } from "./version.ts";
  * clusters that were created before, and a package whose number of replicas changed does not change those of a cluster
  * that runs. The problem of one that Cluster API has is about its replicas alone: it keeps those that it has.
  */
-export function findPackageProblem({ cluster, capi, packages }: ObservedCluster): Problem | undefined {
+export function findTermsProblem({ cluster, capi, packages }: ObservedCluster): Problem | undefined {
   const { plan, controlPlaneReplicas } = cluster.spec;
   if (plan === undefined || !Object.hasOwn(packages, plan)) return undefined;
   const terms = packages[plan];
@@ -51,7 +51,7 @@ export function composeUnknownPlan(
 }
 
 /** What a cluster that runs has of a plan that was removed: it scales, and its pools can be deleted. */
-export function retainPlan({ capi }: ObservedCluster): PlanMapping | undefined {
+export function retainServicePlan({ capi }: ObservedCluster): ServicePlan | undefined {
   const { classRef } = capi?.state ?? {};
   const { replicas } = capi?.object.spec?.topology?.controlPlane ?? {};
   if (classRef === undefined || replicas === undefined) return undefined;
@@ -61,11 +61,11 @@ export function retainPlan({ capi }: ObservedCluster): PlanMapping | undefined {
 /** The class that the cluster was made with; one that was never made, as its class refused it, gets that of its plan. */
 export function findPinnedClass(
   observed: ObservedCluster,
-  plan: PlanMapping,
+  servicePlan: ServicePlan,
 ): { name: string; namespace: string } {
   const { capi, cluster } = observed;
-  const made = wasThere(observed) ? cluster.status?.clusterClass : undefined;
-  return capi?.state.classRef ?? { name: made ?? plan.class, namespace: plan.namespace };
+  const made = hadInfrastructure(observed) ? cluster.status?.clusterClass : undefined;
+  return capi?.state.classRef ?? { name: made ?? servicePlan.class, namespace: servicePlan.namespace };
 }
 
 /** The class and the version that Cluster API gets. */
@@ -74,7 +74,7 @@ export type ClassChoice = VersionChoice & {
   capabilities: ClassCapabilities;
 };
 
-export type MadeChoice = ClassChoice & { version: string };
+export type ResolvedChoice = ClassChoice & { version: string };
 
 /**
  * A changed mapping of the plan to a class takes effect only with an upgrade that the user requests, so that a release of the
@@ -84,10 +84,10 @@ export type MadeChoice = ClassChoice & { version: string };
 export function chooseClassAndVersion(
   observed: ObservedCluster,
   upgrade: RequestedUpgrade | undefined,
-  plan: PlanMapping,
+  servicePlan: ServicePlan,
   pinned: { name: string; namespace: string },
   unknownPlan: Problem | undefined,
-): { choice: ClassChoice; former: MadeChoice | undefined } | undefined {
+): { choice: ClassChoice; former: ResolvedChoice | undefined } | undefined {
   const { capi, cluster, catalogue, classes } = observed;
   const live = capi && readLive(capi.state, observed.upgradeRejection !== undefined);
   const lastTarget = cluster.status?.targetVersion;
@@ -100,7 +100,7 @@ export function chooseClassAndVersion(
   if (live === undefined || choice.version === live.version) return { choice, former: undefined };
   if (unknownPlan !== undefined)
     return { choice: { ...choice, version: live.version, problem: unknownPlan }, former: undefined };
-  const planned = { name: plan.class, namespace: plan.namespace };
+  const planned = { name: servicePlan.class, namespace: servicePlan.namespace };
   const next = classes.get(`${planned.namespace}/${planned.name}`);
   if (next === undefined) return { choice, former: undefined };
   return {

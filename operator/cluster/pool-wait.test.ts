@@ -30,12 +30,12 @@ describe("a new cluster is created at Cluster API", () => {
     ["not within 2 s when one pool is there: more may come", false, created(withPool, 1_999)],
     ["after 2 s when one pool is there", true, created(withPool, 2_000)],
     [
-      "not after 2 s while one of its pools is not adopted yet",
+      "not after 2 s while one of its pools is not accepted yet",
       false,
       created(aCluster().withPools(makePool("db"), bare), 2_000),
     ],
     ["after 5 s, without pools", true, created(aCluster(), 5_000)],
-    ["after 5 s, although a pool is not adopted yet", true, created(aCluster().withPools(bare), 5_000)],
+    ["after 5 s, although a pool is not accepted yet", true, created(aCluster().withPools(bare), 5_000)],
     ["at once when the REST API created it and its pools exist", true, created(withPool, 0, byTheApi)],
     [
       "not at once when the REST API created it and its pools are not in the cache",
@@ -43,7 +43,7 @@ describe("a new cluster is created at Cluster API", () => {
       created(aCluster(), 0, byTheApi),
     ],
     [
-      "not at once when the API made it and its pools are not adopted yet",
+      "not at once when the API made it and its pools are not accepted yet",
       false,
       created(aCluster().withPools(bare), 0, byTheApi),
     ],

@@ -6,7 +6,7 @@ import {
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import { type DesiredPool, readLivePools } from "../capi/worker-pool.ts";
 import { isExpiredPool } from "../expiry/expiry.ts";
-import { displayNameOf, isAdopted } from "../identity/identity.ts";
+import { displayNameOf, isAccepted } from "../identity/identity.ts";
 import { findPresentNodes } from "../identity/released-count.ts";
 import { composeDesiredPool, limitGrowth } from "../node-pool/children.ts";
 import { measurePool } from "../node-pool/progress.ts";
@@ -64,7 +64,7 @@ function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Dat
   const { metadata } = one.pool;
   const mustStay =
     metadata.deletionTimestamp === undefined || findPoolRemovalWait(observed, one, now) !== undefined;
-  return mustStay && isAdopted(one) && !one.capiDeleting && one.olderDuplicate === undefined;
+  return mustStay && isAccepted(one) && !one.capiDeleting && one.olderDuplicate === undefined;
 }
 
 /** Why a pool is not as specified in the topology although it may be. Without its taints a new one would take Pods that it is not meant for. */

@@ -23,11 +23,11 @@ import { planSecretRemoval } from "../tenant/secret-role.ts";
 import { type Decision, decideChildren, planPause, planResume } from "./children.ts";
 import { composeBegunUpgrade, composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
 import { findHandledRecreation, findLoss, planRecreation, recordCapiUid } from "./loss.ts";
-import { isReportedInForce, locateRules } from "./networks.ts";
+import { decideRulesState, isReportedInForce } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { composeRejection } from "./refusals.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
-import { decideUpgrade } from "./upgrade-hold.ts";
+import { decideUpgrade } from "./upgrade-gate.ts";
 import {
   adoptRestored,
   composeMissingPools,
@@ -36,7 +36,7 @@ import {
   findMissingPools,
   findPoolRemovalWait,
   findPoolWait,
-  isTakenOver,
+  isAppliedOwner,
 } from "./waits.ts";
 
 /** A rejected request is retried now and then: its cause may have ended unnoticed. */
@@ -52,7 +52,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const { metadata } = observed.cluster;
   if (metadata.deletionTimestamp !== undefined) return planDeletion(observed, now);
   const { organization } = observed;
-  const identity = readIdentity(observed.cluster, isTakenOver(observed));
+  const identity = readIdentity(observed.cluster, isAppliedOwner(observed));
   const upgrade = decideUpgrade(observed);
   const problem = findIdentityProblem(organization, observed.olderDuplicate, identity) ?? findLoss(observed);
   if (problem !== undefined || organization.kind !== "known") {
@@ -68,7 +68,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const steps = { ...changes, apply: [...recordCapiUid(observed), ...changes.apply] };
   const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
-  const rules = decision.ok ? locateRules(observed, decision.capiCluster) : undefined;
+  const rules = decision.ok ? decideRulesState(observed, decision.capiCluster) : undefined;
   const isApplyDeferred = rules === "unsent" && isReportedInForce(observed);
   const toApply = isApplyDeferred ? NO_STEPS : steps;
   const unapplied = decision.ok ? decision.unapplied : [];

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { makeClass, makeCondition, makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
-import { createRefusals, keepRefused } from "./refusals.ts";
+import { addRefused, createRefusals } from "./refusals.ts";
 
 const taint = { key: "gpu", effect: "NoSchedule" } as const;
 const refused = aCluster().withPools(makePool("web"), makePool("gpu", { nodeTaints: [taint] }));
@@ -47,7 +47,7 @@ test("a refused upgrade is remembered, and tried again when the rollout of befor
   const upgraded = aCluster().ready().withSpec({ version: "1.35" });
   const { observed } = upgraded;
   const failure = { kind: "rejected" as const, message: "no", cause: new Error("no") };
-  const kept = keepRefused(observed, { sent: upgraded.capiObject(), isUpgrade: true }, failure);
+  const kept = addRefused(observed, { sent: upgraded.capiObject(), isUpgrade: true }, failure);
   expect(kept).toEqual({ refused: new Map([["version", "no"]]), upgradeRejection: "no" });
   const refusals = createRefusals(() => 0);
   refusals.record("org/demo", observed, kept?.refused ?? new Map());

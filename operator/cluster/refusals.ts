@@ -82,7 +82,7 @@ function isSame(left: unknown, right: unknown): boolean {
  * The object to apply, with each refused part as Cluster API has it. Where that part cannot be told, everything is as it is
  * there but the list of networks that may reach the API endpoint, and the pools that are deleted: neither waits for anything.
  */
-export function retainRefused(
+export function withLiveParts(
   desired: CapiCluster,
   live: CapiCluster | undefined,
   refused: Refused,
@@ -91,9 +91,9 @@ export function retainRefused(
   const current = live?.spec?.topology;
   if (refused.size === 0 || wanted === undefined || live === undefined || current === undefined)
     return desired;
-  const isRest = refused.has("rest");
+  const isUnknown = refused.has("unknown");
   const list = findNamed(wanted.variables, "authorizedCIDRs");
-  const variables = isRest ? replaceNamed(current.variables, "authorizedCIDRs", list) : wanted.variables;
+  const variables = isUnknown ? replaceNamed(current.variables, "authorizedCIDRs", list) : wanted.variables;
   const kept = [...refused.keys()].flatMap((part) => /^variable (.*)$/.exec(part)?.[1] ?? []);
   const retained = kept.reduce<readonly CapiVariable[]>(
     (all, name) => replaceNamed(all, name, findNamed(current.variables, name)),
@@ -101,17 +101,17 @@ export function retainRefused(
   );
   const machineDeployments = retainPools(wanted, current, refused);
   // Cluster API rejects empty lists.
-  const { variables: _, workers: __, ...others } = isRest ? current : wanted;
+  const { variables: _, workers: __, ...others } = isUnknown ? current : wanted;
   const topology: CapiTopology = {
     ...others,
     ...(refused.has("control plane") && current.controlPlane && { controlPlane: current.controlPlane }),
     ...(retained.length > 0 && { variables: [...retained] }),
     ...(machineDeployments.length > 0 && { workers: { machineDeployments } }),
   };
-  const { clusterNetwork } = (isRest ? live : desired).spec ?? {};
+  const { clusterNetwork } = (isUnknown ? live : desired).spec ?? {};
   return {
     ...desired,
-    metadata: isRest ? withLabelsOf(desired, live) : desired.metadata,
+    metadata: isUnknown ? withLabelsOf(desired, live) : desired.metadata,
     spec: { ...(clusterNetwork && { clusterNetwork }), topology },
   };
 }
@@ -119,7 +119,7 @@ export function retainRefused(
 function retainPools(wanted: CapiTopology, current: CapiTopology, refused: Refused): CapiPool[] {
   const pools = wanted.workers?.machineDeployments ?? [];
   return pools.flatMap((pool) => {
-    const isRefused = refused.has("rest") || refused.has(`pool ${pool.name}`);
+    const isRefused = refused.has("unknown") || refused.has(`pool ${pool.name}`);
     return isRefused ? (findNamed(current.workers?.machineDeployments, pool.name) ?? []) : pool;
   });
 }
@@ -174,8 +174,12 @@ export function describeRefused({
     if (rule === undefined) unapplied.push({ field: name, ...problem });
     else policyProblem ??= problem;
   }
-  const rest = refused.get("rest");
-  return { problem: rest === undefined ? undefined : composeRejection(rest), policyProblem, unapplied };
+  const unknownPart = refused.get("unknown");
+  return {
+    problem: unknownPart === undefined ? undefined : composeRejection(unknownPart),
+    policyProblem,
+    unapplied,
+  };
 }
 
 const RULES = ["authorizedCIDRs", "apiServerRateLimit"] as const;
@@ -183,9 +187,9 @@ const RULES = ["authorizedCIDRs", "apiServerRateLimit"] as const;
 /**
  * What the next decision has to know after a refusal, so that more is kept as Cluster API has it: the parts that it names; else the
  * version, and with it the class, for which alone other parts may have been refused; else all but what takes away (see
- * retainRefused). Undefined = nothing is left to keep.
+ * withLiveParts). Undefined = nothing is left to keep.
  */
-export function keepRefused(
+export function addRefused(
   { refused, capi, upgradeRejection }: Pick<ObservedCluster, "refused" | "capi" | "upgradeRejection">,
   { sent, isUpgrade }: { sent: CapiCluster; isUpgrade: boolean },
   failure: ApplyFailure,
@@ -196,8 +200,8 @@ export function keepRefused(
     const kept = [...refused].filter(([part]) => part === "taints");
     return { refused: new Map([...kept, ["version", failure.message]]), upgradeRejection: failure.message };
   }
-  if (capi === undefined || refused.has("rest")) return undefined;
-  return { refused: new Map([...refused, ["rest", failure.message]]), upgradeRejection };
+  if (capi === undefined || refused.has("unknown")) return undefined;
+  return { refused: new Map([...refused, ["unknown", failure.message]]), upgradeRejection };
 }
 
 /** Cluster API does not show which gates it has: the taints that it refused are tried again after this time. */

@@ -34,10 +34,10 @@ import { needsInfrastructure } from "./networks.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
 import { findUpgradeStep, reconcileCluster } from "./reconcile.ts";
-import { keepRefused, type Refusals } from "./refusals.ts";
+import { addRefused, type Refusals } from "./refusals.ts";
 import { ownClusterStatus } from "./status.ts";
 import type { KnownChecks, UpgradeChecker } from "./upgrade-checks.ts";
-import { findTargetToCheck } from "./upgrade-hold.ts";
+import { findTargetToCheck } from "./upgrade-gate.ts";
 import { listPoolsToSend, needsUniqueName } from "./waits.ts";
 
 export interface ClusterDeps {
@@ -71,8 +71,8 @@ export async function runCluster(
   const now = deps.now();
   const processState = {
     probe: observeEndpoint(deps, key),
-    attempts: deps.accessHealth.find(key),
-    tenant: deps.tenantRecords.find(key),
+    accessAttempts: deps.accessHealth.find(key),
+    tenantRecord: deps.tenantRecords.find(key),
     addOnObstacles: deps.addOnObstacles.find(splitKey(key).namespace ?? ""),
   };
   const observed = observeCluster(deps.caches, deps.settings, processState, key, now);
@@ -149,9 +149,9 @@ async function tryApply(
   const decided = reconcileCluster(observed, now);
   const plan = deps.throttle.limit(key, ownClusterStatus(cluster.status), decided);
   if (plan.releaseFinalizer) {
-    const heldMs = deps.topologyWrites.findHeldMs(key);
-    if (heldMs !== undefined) return { kind: "retryLater", afterMs: heldMs };
-    if (await isLeft(deps, cluster, context.signal)) return RETRY_LATER;
+    const unansweredMs = deps.topologyWrites.findUnansweredMs(key);
+    if (unansweredMs !== undefined) return { kind: "retryLater", afterMs: unansweredMs };
+    if (await hasRemains(deps, cluster, context.signal)) return RETRY_LATER;
   }
   if (beginsLoss(observed, plan) && !(await isCacheCurrent(deps, key, context.signal))) return RETRY_LATER;
   try {
@@ -159,7 +159,7 @@ async function tryApply(
     if (outcome.kind === "done") deps.throttle.noteApplied(key, plan);
     return outcome;
   } catch (error) {
-    if (mayStillBeMade(error)) deps.topologyWrites.hold(key, listPoolsToSend(observed));
+    if (mayStillBeMade(error)) deps.topologyWrites.noteUnanswered(key, listPoolsToSend(observed));
     const failed = readFailure(error);
     // The status cannot be decided on an object whose metadata has just been written: the retry does it.
     if (failed === undefined || observed.applyFailure !== undefined || plan.metadata !== undefined)
@@ -177,14 +177,14 @@ function findChange(observed: ObservedCluster, plan: Plan<unknown>, { failure, s
   const sent = step.verb === "apply" ? findDesiredCapiCluster(plan) : undefined;
   if (failure.kind !== "rejected" || sent === undefined) return { applyFailure: failure };
   const isUpgrade = findUpgradeStep(observed, [step]) !== undefined;
-  return keepRefused(observed, { sent, isUpgrade }, failure) ?? { applyFailure: failure };
+  return addRefused(observed, { sent, isUpgrade }, failure) ?? { applyFailure: failure };
 }
 
 /**
  * Asks the API server for what the caches may not show yet, as after its restart or a creation without an answer: a pool, or the
  * Cluster API cluster, would remain after its cluster is deleted. One that is created later still is garbage collected with its owner.
  */
-async function isLeft({ client }: ClusterDeps, cluster: Cluster, signal: AbortSignal): Promise<boolean> {
+async function hasRemains({ client }: ClusterDeps, cluster: Cluster, signal: AbortSignal): Promise<boolean> {
   const { namespace, name } = cluster.metadata;
   const [pools, capi] = await Promise.all([
     client.listAll(nodePoolKind, { namespace, signal }),

@@ -43,8 +43,9 @@ test("the administrators that were found are written when they are others than b
   const { cluster, access, ...observed } = converged();
   const before = { count: 1, names: ["ann"], observedAt: secondsAgo(600) };
   const reported = { ...cluster, status: { ...cluster.status, foreignAdmins: before } };
-  const write = (found: ObservedCluster["access"]["tenant"]) =>
-    reconcileCluster({ ...observed, cluster: reported, access: { ...access, tenant: found } }, NOW).status;
+  const write = (found: ObservedCluster["access"]["tenantRecord"]) =>
+    reconcileCluster({ ...observed, cluster: reported, access: { ...access, tenantRecord: found } }, NOW)
+      .status;
   expect(write({})).toBeUndefined();
   expect(write({ foreignAdmins: { ...before, observedAt: secondsAgo(0) } })).toBeUndefined();
   const none = { count: 0, names: [], observedAt: secondsAgo(0) };
@@ -55,7 +56,7 @@ test("the administrators that were found are written when they are others than b
 test("a rotation of the admin credentials is an Event once the earlier ones have no right any more, and once alone", () => {
   const { cluster, access, ...observed } = converged(aCluster({ credentialsGeneration: 3 }));
   const before = { ...cluster.status, credentialsGeneration: 2 };
-  const eventsOf = (tenant: ObservedCluster["access"]["tenant"], status: object = before) =>
+  const eventsOf = (tenant: ObservedCluster["access"]["tenantRecord"], status: object = before) =>
     reconcileCluster({ ...observed, cluster: { ...cluster, status }, access: { ...access, tenant } }, NOW)
       .events;
   // The next one is requested: its kubeconfig may be there, and the earlier ones open the cluster still.

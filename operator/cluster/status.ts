@@ -35,7 +35,7 @@ import {
 } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
 import { findReturn } from "./loss.ts";
-import { findInfrastructureReadMs, type RulesPlace } from "./networks.ts";
+import { findInfrastructureReadMs, type RulesState } from "./networks.ts";
 import type { ClusterSettings, ObservedCluster } from "./observe.ts";
 import { measurePools } from "./pools.ts";
 import { decideSummary } from "./summary.ts";
@@ -46,7 +46,7 @@ import {
   decideRegistered,
   findAccessReportMs,
 } from "./tenant-conditions.ts";
-import type { RequestedUpgrade } from "./upgrade-hold.ts";
+import type { RequestedUpgrade } from "./upgrade-gate.ts";
 
 type NewTransition = Omit<ClusterTransition, "sequence" | "at">;
 
@@ -69,7 +69,7 @@ export interface StatusInput {
   /** Why a part of the network policy alone waits. */
   policyProblem: Problem | undefined;
   /** Undefined = no network rules were decided. */
-  rules: RulesPlace | undefined;
+  rules: RulesState | undefined;
   /** The live Cluster API object is as decided, and Cluster API has observed it. */
   applied: boolean;
 }
@@ -117,11 +117,11 @@ export function composeClusterStatus(
     ...optional("unapplied", clipUnapplied(input.unapplied)),
     ...optional(
       "foreignAdmins",
-      composeForeignAdmins(last?.foreignAdmins, observed.access.tenant.foreignAdmins),
+      composeForeignAdmins(last?.foreignAdmins, observed.access.tenantRecord.foreignAdmins),
     ),
     ...optional(
       "credentialsGeneration",
-      observed.access.tenant.credentialsGeneration ?? last?.credentialsGeneration,
+      observed.access.tenantRecord.credentialsGeneration ?? last?.credentialsGeneration,
     ),
     ...optional("clusterClass", input.clusterClass ?? capi?.state.classRef?.name ?? last?.clusterClass),
   };

@@ -119,8 +119,8 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
   if (isSuspended(observed.cluster)) return { reason: "Suspended", message: SUSPENDED };
   if (observed.capi?.state.paused) return findCondition(conditions, "ClusterAPIPaused");
   const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
-  const isWhole = [INFRASTRUCTURE_LOST, "Deleting"].includes(ready.reason);
-  if (ready.status === "False" && (!wasReady || isWhole)) return ready;
+  const concernsWholeCluster = [INFRASTRUCTURE_LOST, "Deleting"].includes(ready.reason);
+  if (ready.status === "False" && (!wasReady || concernsWholeCluster)) return ready;
   const upgrading = findCondition(conditions, "Upgrading");
   if (upgrading?.status === "True") return upgrading;
   const workers = findCondition(conditions, "WorkersReady");

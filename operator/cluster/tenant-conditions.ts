@@ -58,7 +58,7 @@ export function decideRegistered({ cluster, access }: ObservedCluster): ClusterC
     reason: "Registering",
     message: "The credentials are not issued yet.",
   };
-  const { registration: found } = access.tenant;
+  const { registration: found } = access.tenantRecord;
   const isComplete = registrationParts.every((part) => !registration?.[part] || found?.parts.includes(part));
   // A process that has just started knows nothing yet.
   const known = found ?? findCondition(cluster.status?.conditions, type) ?? notYet;

@@ -3,7 +3,7 @@ import type { CapiCluster } from "../capi/kinds.ts";
 import { makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 import { findUpgradeStep, reconcileCluster } from "./reconcile.ts";
-import { keepRefused } from "./refusals.ts";
+import { addRefused } from "./refusals.ts";
 
 export type Topology = NonNullable<NonNullable<CapiCluster["spec"]>["topology"]>;
 type Cause = { field?: string; message: string };
@@ -40,7 +40,7 @@ export function settle({ observed, now }: ClusterFixture, validate: Validate) {
     const error = refusal(cause);
     const failure = { kind: "rejected", message: error.kubeMessage, cause: error } as const;
     const isUpgrade = findUpgradeStep(observed, plan.apply) !== undefined;
-    const kept = keepRefused(current, { sent, isUpgrade }, failure);
+    const kept = addRefused(current, { sent, isUpgrade }, failure);
     current = { ...current, ...(kept ?? { applyFailure: failure }) };
   }
   throw new Error("it does not settle");

@@ -243,7 +243,7 @@ export function observeBlue(
     probe: { ok: true, message: "" },
     infrastructure: undefined,
     addOns: [],
-    access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], tenant: {} },
+    access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], tenantRecord: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,
     refused: new Map(),

@@ -5,7 +5,7 @@ import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { remainingMs } from "../../shared/program/time.ts";
 import { count, listNames } from "../../shared/program/wording.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
-import { isAdopted, isDeleting } from "../identity/identity.ts";
+import { isAccepted, isDeleting } from "../identity/identity.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
 
@@ -14,7 +14,7 @@ import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
  * begun with the control plane until that is up, which cost 14 s of 60.
  */
 const NEW_POOLS_COME_WITHIN_MS = 2_000;
-/** Before the first one is known, and while one is not adopted yet: an API server that is busy with many clusters takes longer. */
+/** Before the first one is known, and while one is not accepted yet: an API server that is busy with many clusters takes longer. */
 const FIRST_POOL_COMES_WITHIN_MS = 5_000;
 
 /**
@@ -28,8 +28,8 @@ export function findPoolWait(
 ): number | undefined {
   const { annotations, creationTimestamp } = cluster.metadata;
   if (desired.size > 0 && annotations?.[ANNOTATION_REQUEST_ID] !== undefined) return undefined;
-  const areAdopted = desired.size > 0 && pools.every(isAdopted);
-  const comeWithinMs = areAdopted ? NEW_POOLS_COME_WITHIN_MS : FIRST_POOL_COMES_WITHIN_MS;
+  const areAccepted = desired.size > 0 && pools.every(isAccepted);
+  const comeWithinMs = areAccepted ? NEW_POOLS_COME_WITHIN_MS : FIRST_POOL_COMES_WITHIN_MS;
   return remainingMs(creationTimestamp, comeWithinMs, now);
 }
 
@@ -41,15 +41,15 @@ export function needsUniqueName({ capi, classes }: ObservedCluster, desired: Cap
 
 /**
  * The pools that Cluster API runs for a cluster restored from a backup, and that have no NodePool or one that the operator
- * has not adopted yet. Applying the cluster would delete them with their nodes: it waits, however long, until they are restored
+ * has not accepted yet. Applying the cluster would delete them with their nodes: it waits, however long, until they are restored
  * or the annotation says that they are to be deleted. Empty = nothing is in the way.
  */
 export function findMissingPools(observed: ObservedCluster): string[] {
   const { cluster, capi, pools } = observed;
-  if (capi === undefined || isTakenOver(observed) || isDeletionRequested(observed)) return [];
-  const adopted = new Set(pools.filter(isAdopted).map(({ pool }) => pool.metadata.name));
+  if (capi === undefined || isAppliedOwner(observed) || isDeletionRequested(observed)) return [];
+  const accepted = new Set(pools.filter(isAccepted).map(({ pool }) => pool.metadata.name));
   return cluster.metadata.deletionTimestamp === undefined
-    ? capi.state.poolNames.filter((name) => !adopted.has(name))
+    ? capi.state.poolNames.filter((name) => !accepted.has(name))
     : [];
 }
 
@@ -62,7 +62,7 @@ export function composeMissingPools(names: readonly string[]): Problem {
 
 /** Annotations of a request that is carried out: the same annotation in a later backup must not count again. */
 export function findHandledRequests(observed: ObservedCluster): string[] {
-  const isHandled = observed.capi !== undefined && isTakenOver(observed) && isDeletionRequested(observed);
+  const isHandled = observed.capi !== undefined && isAppliedOwner(observed) && isDeletionRequested(observed);
   return isHandled ? [ANNOTATION_DELETE_MISSING_POOLS] : [];
 }
 
@@ -90,7 +90,7 @@ export function adoptRestored(observed: ObservedCluster): Step[] {
 }
 
 /** Whether the operator has applied the cluster for this very object. */
-export function isTakenOver(observed: ObservedCluster): boolean {
+export function isAppliedOwner(observed: ObservedCluster): boolean {
   return findOwner(observed)?.controller === true;
 }
 

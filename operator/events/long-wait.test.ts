@@ -41,7 +41,7 @@ test.each([
     reason: "Provisioning",
   },
 ])("a wait $name", ({ last, next, reason }) => {
-  expect(findLongWait(last, next, { isDeletionHeld: false })?.reason).toBe(reason);
+  expect(findLongWait(last, next, { isDeletionBlocked: false })?.reason).toBe(reason);
 });
 
 test.each([
@@ -50,7 +50,7 @@ test.each([
   ["of a creation that something keeps back", {}, "Suspended", "Warning"],
 ])("the Event of a wait %s has its type", (_, status, reason, type) => {
   const next = { ...aStatus("False", reason), ...status };
-  expect(findLongWait(short, next, { isDeletionHeld: false })?.type).toBe(type);
+  expect(findLongWait(short, next, { isDeletionBlocked: false })?.type).toBe(type);
 });
 
 test.each([
@@ -59,5 +59,5 @@ test.each([
   ["as it was before", aStatus("False", "Deleting"), undefined],
 ])("a deletion that is held up %s", (_, last, reason) => {
   const deleting = aStatus("False", "Deleting");
-  expect(findLongWait(last, deleting, { isDeletionHeld: true })?.reason).toBe(reason);
+  expect(findLongWait(last, deleting, { isDeletionBlocked: true })?.reason).toBe(reason);
 });

@@ -24,7 +24,7 @@ export interface LongWait extends Problem {
 export function findLongWait(
   last: ReportedStatus | undefined,
   next: ReportedStatus,
-  { isDeletionHeld }: { isDeletionHeld: boolean },
+  { isDeletionBlocked }: { isDeletionBlocked: boolean },
 ): LongWait | undefined {
   const reconciling = findCondition(next.conditions, "Reconciling");
   if (reconciling?.status !== "True" || next.message !== reconciling.message) return undefined;
@@ -32,12 +32,12 @@ export function findLongWait(
   if (isReady(next) && !isReady(last)) return undefined;
   const before = findCondition(last?.conditions, "Reconciling");
   const { reason, message } = reconciling;
-  const isOtherHold = reason === "Deleting" && isDeletionHeld && last?.message !== message;
-  const isReported = last?.message !== undefined && before?.reason === reason && !isOtherHold;
+  const hasOtherBlocker = reason === "Deleting" && isDeletionBlocked && last?.message !== message;
+  const isReported = last?.message !== undefined && before?.reason === reason && !hasOtherBlocker;
   const isProgress =
     SLOW_REASONS.has(reason) ||
     (reason === "Provisioning" && !isReady(next)) ||
-    (reason === "Deleting" && !isDeletionHeld);
+    (reason === "Deleting" && !isDeletionBlocked);
   if (isReported || isProgress) return undefined;
   const isCreation = next.firstReadyAt === undefined && CREATION_REASONS.has(reason);
   return { type: isCreation ? "Normal" : "Warning", reason, message };

@@ -31,7 +31,7 @@ export function isExpiredPool({ spec, status }: NodePool, livePool: object | und
 }
 
 /** What keeps an object from its deletion, first what has to end first, and what to do. Of a suspended cluster REST changes no pool. */
-function findHold(object: Expiring, isSuspended: boolean): { reason: string; cause: string } | undefined {
+function findObstacle(object: Expiring, isSuspended: boolean): { reason: string; cause: string } | undefined {
   const { metadata, spec, kind } = object;
   const later = "set spec.expiresAt to a later time";
   if (isSuspended) {
@@ -57,10 +57,10 @@ export function findExpiryHeld(
   { isSuspended = false }: { isSuspended?: boolean | undefined } = {},
 ): Problem | undefined {
   if (!isPastEnd(object.spec, now) || isDeleting(object)) return undefined;
-  const hold = findHold(object, isSuspended);
-  if (hold === undefined) return undefined;
-  const message = `The ${noun} ${displayNameOf(object)} was to be deleted at ${object.spec.expiresAt}, which is held back: ${hold.cause}.`;
-  return { reason: hold.reason, message };
+  const obstacle = findObstacle(object, isSuspended);
+  if (obstacle === undefined) return undefined;
+  const message = `The ${noun} ${displayNameOf(object)} was to be deleted at ${object.spec.expiresAt}, which is held back: ${obstacle.cause}.`;
+  return { reason: obstacle.reason, message };
 }
 
 /** In how many ms to look again at an object whose end date is ahead. */

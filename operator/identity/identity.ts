@@ -88,10 +88,11 @@ export function isReleased({ metadata }: KubeObject): boolean {
  * stays adopted while a manifest that replaces the object leaves the finalizer out: without it only Marina can delete
  * the pool.
  */
-export function isAdopted({ pool, capi }: { pool: NodePool; capi: object | undefined }): boolean {
+export function isAccepted({ pool, capi }: { pool: NodePool; capi: object | undefined }): boolean {
   const identity = readIdentity(pool, capi !== undefined);
-  const isTakenIn = hasFinalizer(pool.metadata) || (pool.status?.id !== undefined && !isDeleting(pool));
-  return isTakenIn && identity !== "refused" && identity !== "unconfirmed";
+  const hasFinalizerOrId =
+    hasFinalizer(pool.metadata) || (pool.status?.id !== undefined && !isDeleting(pool));
+  return hasFinalizerOrId && identity !== "refused" && identity !== "unconfirmed";
 }
 
 /** What an object lacks of id, organization and finalizer; undefined = nothing. */

@@ -54,7 +54,7 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
   const held = findCondition(next.conditions, "ExpiryHeld");
   if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld")?.reason !== held.reason)
     record({ type: "Warning", reason: "ExpiryHeld", action: "Delete", message: held.message });
-  const wait = findLongWait(last, next, { isDeletionHeld: describeLeavingMachine(observed) !== "" });
+  const wait = findLongWait(last, next, { isDeletionBlocked: describeLeavingMachine(observed) !== "" });
   if (wait !== undefined) record({ action, ...wait });
   return events;
 }

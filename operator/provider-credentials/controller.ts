@@ -8,7 +8,7 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import { type CacheSet, type Caches, enqueueTo, isNewSpec, type RunContext } from "../caches.ts";
-import type { PlanMapping } from "../cluster/observe.ts";
+import type { ServicePlan } from "../cluster/observe.ts";
 import { writeCopies } from "../copies/copy.ts";
 import { INDEX_NAMESPACE } from "../indexes.ts";
 import { type ObservedCredentials, reconcileCredentials } from "./reconcile.ts";
@@ -68,7 +68,7 @@ export function watchProviderCredentials(cacheSet: CacheSet, controller: Pick<Co
   });
 }
 
-type Plans = Readonly<Record<string, PlanMapping>>;
+type Plans = Readonly<Record<string, ServicePlan>>;
 
 export interface CredentialSettings {
   platformNamespace: string;

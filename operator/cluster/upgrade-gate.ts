@@ -12,7 +12,7 @@ import type { ObservedCluster } from "./observe.ts";
 import { resolveTarget } from "./version.ts";
 
 /** What holds an upgrade: its checks are being made, or some of them block it. */
-interface UpgradeHold {
+interface UpgradeGate {
   state: "checking" | "blocked";
   message: string;
 }
@@ -47,7 +47,7 @@ export interface RequestedUpgrade {
   /** The reason for which it is forced. */
   forced: string | undefined;
   /** What holds it; undefined = nothing. */
-  hold: UpgradeHold | undefined;
+  gate: UpgradeGate | undefined;
 }
 
 /** What is decided of the upgrade that is requested; undefined = none is. */
@@ -55,16 +55,16 @@ export function decideUpgrade(observed: ObservedCluster): RequestedUpgrade | und
   const target = findNewTarget(observed);
   if (target === undefined) return undefined;
   const forced = findForceReason(observed.cluster.metadata, target);
-  return { target, forced, hold: forced === undefined ? findHold(observed, target) : undefined };
+  return { target, forced, gate: forced === undefined ? findGate(observed, target) : undefined };
 }
 
 /**
  * By the checks that were read: in a process that has just started, and has read none, an upgrade that was blocked stays so.
  */
-function findHold(
+function findGate(
   { cluster, upgradeChecks: checks }: ObservedCluster,
   target: string,
-): UpgradeHold | undefined {
+): UpgradeGate | undefined {
   const enforced = isEnforced(cluster.spec);
   if (checks === undefined) {
     const last = findCondition(cluster.status?.conditions, "UpgradeBlocked");
@@ -83,13 +83,13 @@ export function chooseRequested(
   upgrade: RequestedUpgrade | undefined,
 ): string {
   const accepted = cluster.status?.targetVersion ?? capi?.state.version;
-  return accepted !== undefined && upgrade?.hold !== undefined ? accepted : cluster.spec.version;
+  return accepted !== undefined && upgrade?.gate !== undefined ? accepted : cluster.spec.version;
 }
 
 /** Why the upgrade is blocked, which a person has to solve. */
 export function findBlockedUpgrade(upgrade: RequestedUpgrade | undefined): Problem | undefined {
-  const hold = upgrade?.hold;
-  return hold?.state === "blocked" ? { reason: "UpgradeBlocked", message: hold.message } : undefined;
+  const gate = upgrade?.gate;
+  return gate?.state === "blocked" ? { reason: "UpgradeBlocked", message: gate.message } : undefined;
 }
 
 /** What an upgrade that begins is warned of: that it is forced, or what its checks found. */

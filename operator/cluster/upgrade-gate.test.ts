@@ -5,7 +5,7 @@ import type { UpgradeCheck } from "../../shared/tenant/upgrade/upgrade-check.ts"
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
-import { findTargetToCheck } from "./upgrade-hold.ts";
+import { findTargetToCheck } from "./upgrade-gate.ts";
 
 const check = (severity: UpgradeCheck["severity"], name = "web"): UpgradeCheck => ({
   check: severity === "blocking" ? "pods_not_evictable" : "unknown",
@@ -45,7 +45,7 @@ function decide(fixture: ClusterFixture) {
 }
 
 const BEGUN = { sent: "v1.35.1", target: "1.35.1", upgrading: "Upgrading", blocked: undefined };
-const HELD = { sent: "v1.34.2", target: "1.34.2" };
+const NOT_BEGUN = { sent: "v1.34.2", target: "1.34.2" };
 const NAMED = expect.stringContaining(
   "blocked by 1 check: PodDisruptionBudget shop/web (pods_not_evictable)",
 );
@@ -66,13 +66,19 @@ describe("an upgrade", () => {
     [
       "waits until its checks are read",
       warned().with({ upgradeChecks: undefined }),
-      { ...HELD, upgrading: "CheckingUpgrade", phase: "Upgrading", blocked: undefined, stalled: undefined },
+      {
+        ...NOT_BEGUN,
+        upgrading: "CheckingUpgrade",
+        phase: "Upgrading",
+        blocked: undefined,
+        stalled: undefined,
+      },
     ],
     [
-      "is held by an enforced check that blocks",
+      "is blocked by an enforced check",
       enforced().with({ upgradeChecks: BLOCKING }),
       {
-        ...HELD,
+        ...NOT_BEGUN,
         upgrading: undefined,
         blocked: NAMED,
         stalled: "UpgradeBlocked",
@@ -90,15 +96,15 @@ describe("an upgrade", () => {
       { ...BEGUN, events: ["UpgradeForced", "Upgrading"] },
     ],
     [
-      "is held although another one is forced",
+      "is blocked although another one is forced",
       forced(enforced().with({ upgradeChecks: BLOCKING }), "1.34.9 a test"),
-      { ...HELD, blocked: NAMED },
+      { ...NOT_BEGUN, blocked: NAMED },
     ],
     [
-      "is held although every patch of its minor version is forced, and says what to write",
+      "is blocked although every patch of its minor version is forced, and says what to write",
       forced(enforced().with({ upgradeChecks: BLOCKING }), "1.35 a test"),
       {
-        ...HELD,
+        ...NOT_BEGUN,
         blocked: expect.stringContaining("to the full version, as it stands here, a space and the reason"),
       },
     ],
@@ -106,26 +112,26 @@ describe("an upgrade", () => {
     expect(decide(fixture)).toMatchObject(expected);
   });
 
-  test("that is held stays so in a process that has read nothing yet, and is checked again after another change", () => {
-    const held = enforced().with({ upgradeChecks: BLOCKING }).reconciled();
-    const restarted = held.with({ upgradeChecks: undefined });
+  test("that is blocked stays so in a process that has read nothing yet, and is checked again after another change", () => {
+    const blocked = enforced().with({ upgradeChecks: BLOCKING }).reconciled();
+    const restarted = blocked.with({ upgradeChecks: undefined });
     expect(restarted.plan()).toMatchObject({ apply: [], status: undefined });
     expect(decide(restarted.withSpec({ upgradeChecks: "Warn" }))).toMatchObject({
-      ...HELD,
+      ...NOT_BEGUN,
       blocked: undefined,
       upgrading: "CheckingUpgrade",
     });
-    expect(decide(held.with({ upgradeChecks: [] }))).toMatchObject(BEGUN);
+    expect(decide(blocked.with({ upgradeChecks: [] }))).toMatchObject(BEGUN);
   });
 
-  test("that is held leaves the pools to be changed, and is given up by the version that runs", () => {
-    const held = enforced().with({ upgradeChecks: BLOCKING }).reconciled();
-    const more = held.withPools(makePool("web"), makePool("db"));
-    expect(decide(more)).toMatchObject({ ...HELD, blocked: NAMED });
+  test("that is blocked leaves the pools to be changed, and is given up by the version that runs", () => {
+    const blocked = enforced().with({ upgradeChecks: BLOCKING }).reconciled();
+    const more = blocked.withPools(makePool("web"), makePool("db"));
+    expect(decide(more)).toMatchObject({ ...NOT_BEGUN, blocked: NAMED });
     expect(more.plan().apply).not.toEqual([]);
-    const given = held.withSpec({ version: "1.34.2" }).with({ upgradeChecks: undefined });
+    const given = blocked.withSpec({ version: "1.34.2" }).with({ upgradeChecks: undefined });
     expect(decide(given)).toMatchObject({
-      ...HELD,
+      ...NOT_BEGUN,
       blocked: undefined,
       stalled: undefined,
       upgrading: undefined,
@@ -174,7 +180,7 @@ test.each<[string, ClusterFixture, string | undefined]>([
   expect(findTargetToCheck(observed)).toBe(expected);
 });
 
-test("a cluster with protection, an end date, labels and a held upgrade is left as it is once it is written", () => {
+test("a cluster with protection, an end date, labels and a blocked upgrade is left as it is once it is written", () => {
   const spec = { deletionProtection: true, expiresAt: "2099-01-01T00:00:00Z", labels: { team: "web" } };
   const fixture = enforced().withSpec(spec).with({ upgradeChecks: BLOCKING }).reconciled().reconciled();
   expect(decide(fixture).blocked).toEqual(NAMED);
