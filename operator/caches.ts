@@ -76,7 +76,7 @@ export interface Cached {
 
 export type Stores = { readonly [Name in keyof Cached]: Store<Cached[Name]> };
 
-/** What the operator reads instead of the API server. */
+/** What the operator reads instead of the Kubernetes API. */
 export type Caches = Stores & {
   /** The versions on offer; the last valid ones while the ConfigMap is invalid. */
   readCatalogue(): VersionCatalogue;
@@ -106,7 +106,7 @@ export interface CacheSet {
   healthy(): boolean;
 }
 
-/** After this time a cache that lags behind is looked at again, and the API server asked again. */
+/** After this time a cache that lags behind is looked at again, and the Kubernetes API asked again. */
 export const CACHE_LAG_MS = 2_000;
 
 export type Enqueue = (key: string, change: Change<KubeObject>) => void;

@@ -273,7 +273,7 @@ function createStorageControllers(deps: ControllersDeps, now: () => Date): Contr
   return [inventories, rounds];
 }
 
-/** Liveness counts only what depends on the platform's API server: no tenant and no storage may restart the operator. */
+/** Liveness counts only what depends on the platform's Kubernetes API: no tenant and no storage may restart the operator. */
 export function joinControllers(
   onPlatform: Controller[],
   outside: Controller[],

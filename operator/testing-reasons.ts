@@ -233,7 +233,7 @@ function restoredWithoutPools() {
     .with({ cluster: { ...cluster, metadata: { ...cluster.metadata, uid: "uid-new" } } });
 }
 
-/** As from a backup; without an annotation, the API server has said nothing of it yet. */
+/** As from a backup; without an annotation, Marina's API server has said nothing of it yet. */
 function cameWithId(annotations?: Record<string, string>): ClusterFixture {
   const fixture = aCluster();
   const { cluster } = fixture.observed;

@@ -45,8 +45,8 @@ export interface AdminKubeconfigDeps {
 }
 
 /**
- * Reconciles the admin kubeconfig of one cluster: the right of the API server to read it, and the kubeconfig itself as soon
- * as there are a CA and an endpoint. Connects to no tenant: what only the tenant's control plane can issue is left to
+ * Reconciles the admin kubeconfig of one cluster: the right of Marina's API server to read it, and the kubeconfig itself
+ * as soon as there are a CA and an endpoint. Connects to no tenant: what only the tenant's control plane can issue is left to
  * the controller of its bindings. Running it again is safe.
  */
 export async function runAdminKubeconfig(

@@ -13,7 +13,7 @@ import { decideIssue, type IssueDecision, type KubeconfigBasis } from "./kubecon
 import type { ObservedAdminKubeconfig } from "./observe.ts";
 
 export interface AdminKubeconfigDecision {
-  /** The right of the API server to read the kubeconfig. */
+  /** The right of Marina's API server to read the kubeconfig. */
   plan: Plan<never>;
   /** Undefined until there are an endpoint and a CA. */
   credential: { basis: KubeconfigBasis; issue: IssueDecision } | undefined;

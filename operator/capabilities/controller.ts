@@ -20,8 +20,8 @@ export interface CapabilitiesDeps {
 }
 
 /**
- * Publishes what the cluster classes can do in the ConfigMap that the API server reads, unless it is as it should be. Rejects
- * with a KubeError.
+ * Publishes what the cluster classes can do in the ConfigMap that Marina's API server reads, unless it is as it should be.
+ * Rejects with a KubeError.
  */
 export async function publishCapabilities(
   { caches, client, settings }: CapabilitiesDeps,

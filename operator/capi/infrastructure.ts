@@ -45,7 +45,7 @@ export function readInfrastructure(object: InfrastructureCluster, now: Date): In
   return { isSettled: isCurrent && isReady, lists: collectLists(spec).map((texts) => new Set(texts)) };
 }
 
-/** The API server records when each manager last changed fields of the specification. */
+/** The Kubernetes API records when each manager last changed fields of the specification. */
 function hasRested({ managedFields = [] }: ObjectMeta, now: Date): boolean {
   const changes = managedFields.filter(
     ({ subresource, fieldsV1 }) => !subresource && fieldsV1?.["f:spec"] !== undefined,
@@ -74,7 +74,7 @@ export interface InfrastructureReader {
   ): Promise<InfrastructureState | undefined>;
 }
 
-/** The kinds that the API server has change when a provider is installed. */
+/** The kinds that the Kubernetes API has change when a provider is installed. */
 const KINDS_ARE_READ_EVERY_MS = 600_000;
 
 /**

@@ -69,7 +69,7 @@ export function trimAuthority({ apiVersion, kind, metadata }: KubeObject): Autho
 }
 
 /**
- * The API server records each key of a Secret's data: https://kubernetes.io/docs/reference/using-api/server-side-apply/
+ * The Kubernetes API records each key of a Secret's data: https://kubernetes.io/docs/reference/using-api/server-side-apply/
  */
 function lacksKey({ managedFields = [] }: ObjectMeta): boolean {
   const fields = new Set(managedFields.flatMap(({ fieldsV1 }) => Object.keys(fieldsV1?.["f:data"] ?? {})));

@@ -177,7 +177,7 @@ export function createTopologyWrites(nowMs: () => number = () => performance.now
   };
 }
 
-/** Whether an apply of the Cluster API object has failed that the API server may make all the same. */
+/** Whether this is a failed apply of the Cluster API object that may still take effect: its outcome is unknown. */
 export function mayStillBeMade(error: unknown): boolean {
   if (!(error instanceof StepError) || error.step.kind !== capiClusterKind) return false;
   return error.step.verb === "apply" && !isNotApplied(error.cause);

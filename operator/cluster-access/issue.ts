@@ -50,7 +50,7 @@ export async function issueAccessByTenant(
   return requestToken(tenant, composeAccessBinding(id, "kubeconfig").metadata.name, seconds);
 }
 
-/** The Secret with the token of an access, and the API server's right to read it; they are deleted with the access. */
+/** The Secret with the token of an access, and the right of Marina's API server to read it; they are deleted with the access. */
 export function composeTokenSteps(
   access: ClusterAccess,
   cluster: Cluster,

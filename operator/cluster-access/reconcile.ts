@@ -71,7 +71,7 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   const confirmation = confirmationOf(access);
   if (confirmation === "refused") return { kind: "reject", problem: composeRefusal(access), expiresAt };
   if (confirmation === "unconfirmed") {
-    const message = `The access waits until the API server has looked up ${spec.subject} among the members of the organization. ${ADVICE_BY_REASON.WaitingForIdentity.kubectl}`;
+    const message = `The access waits until Marina's API server has looked up ${spec.subject} among the members of the organization. ${ADVICE_BY_REASON.WaitingForIdentity.kubectl}`;
     return { kind: "wait", reason: "WaitingForIdentity", message, expiresAt };
   }
   if (cluster === undefined || isDeleting(cluster)) {

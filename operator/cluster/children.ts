@@ -156,7 +156,7 @@ export function decideChildren(
   };
 }
 
-/** That the rate limit stays as it was, as everything does where nobody can tell what was refused. Undefined = it is as specified. */
+/** The problem when the rate limit stays as it was, as where Cluster API did not say what it refused; undefined = it is as specified. */
 function findRetainedLimit(
   wanted: DesiredCluster["apiServerRateLimit"],
   retained: CapiCluster,

@@ -70,7 +70,10 @@ export function findHandledRecreation(observed: ObservedCluster): string[] {
     : [];
 }
 
-/** Whether there was a cluster: by its status, by the lock of its subnet, or by the API server's records. */
+/**
+ * Whether the cluster had infrastructure: by its status, the lock of its subnet, or the records of Marina's API server. An id that
+ * is not confirmed yet does not count; for the right to a name it does (`mayOwnName`).
+ */
 export function hadInfrastructure({ cluster, locks }: ObservedCluster): boolean {
   return (
     identityOf(cluster) === "known" ||

@@ -45,7 +45,10 @@ export function isNameTakenAmong(
     : rivals.length > 0;
 }
 
-/** By its status, the lock of its subnet, or an id that it came with, as from a backup. What is gone, or is a copy, was not. */
+/**
+ * Whether the name of a Cluster may be its own: it had infrastructure (`hadInfrastructure`), or its id, as from a backup, is not
+ * confirmed yet. The name of what is gone, or is a copy, is not.
+ */
 function mayOwnName(cluster: KubeObject & Pick<Cluster, "status">, locks: Locks): boolean {
   if (isReleased(cluster) || identityOf(cluster) === "refused") return false;
   const id = idOf(cluster);
@@ -132,7 +135,7 @@ function deleteLock({ client, signal }: RunContext, lock: ConfigMap, resourceVer
   return client.delete(configMapKind, namespace, name, { uid, resourceVersion, signal });
 }
 
-/** Whether the API server refused the request. After a deadline or a 5xx it may still make what was asked for. */
+/** Whether the Kubernetes API refused the request. After a deadline or a 5xx it may still make what was asked for. */
 function isRefusal(error: unknown): boolean {
   const cause = error instanceof StepError ? error.cause : error;
   return cause instanceof KubeError && cause.status >= 400 && cause.status < 500;

@@ -90,9 +90,9 @@ function countPlatformCIDRs(platformCIDRs: readonly string[]): number {
   return new Set(platformCIDRs).size + 1;
 }
 
-/** Where the network rules are that were decided. */
+/** Whether Cluster API has the network rules that were decided. */
 export type RulesState =
-  /** Cluster API has them. */
+  /** It has them. */
   | "sent"
   /** They are about to be sent. */
   | "unsent"
@@ -100,8 +100,8 @@ export type RulesState =
   | "waiting";
 
 /**
- * Whether Cluster API has the network rules that were decided. Those that differ where the specification does not, as after a
- * change of the platform's own networks, count as sent while the cluster is suspended, which keeps what is in force.
+ * Rules that differ where the specification does not, as after a change of the platform's own networks, count as sent while the
+ * cluster is suspended, which keeps what is in force.
  */
 export function decideRulesState(observed: ObservedCluster, desired: CapiCluster): RulesState {
   const { cluster, capi } = observed;

@@ -30,7 +30,7 @@ import type { AccessAttempts, TenantRecord } from "../tenant/tenant-records.ts";
 import { isNameTakenElsewhere } from "./namesakes.ts";
 import type { ProbeResult } from "./probe.ts";
 
-/** What a plan maps to in Cluster API. */
+/** What `spec.plan` names: the cluster class and its settings. The terms that its clusters are billed by are its package. */
 export interface ServicePlan {
   class: string;
   namespace: string;
@@ -78,7 +78,8 @@ export interface ApplyFailure {
 
 /**
  * A part of its Cluster that Cluster API refuses: the taints of all pools, the size of the machines of a pool, all of a pool (by
- * the name of its object), a variable, the version, the control plane; `unknown`: one that cannot be told.
+ * the name of its object), a variable, the version, the control plane; `unknown`: Cluster
+ * API did not say which.
  */
 export type RefusedPart =
   | "taints"
@@ -143,7 +144,7 @@ export interface ObservedAccessHealth {
   attempts: AccessAttempts;
   /** Why a ClusterAccess waits for its tenant's API server, for each that does. */
   failures: readonly TenantFailure[];
-  /** What this process knows of its bindings. */
+  /** What this process knows of the rights in it, and of its registration. */
   tenantRecord: TenantRecord;
 }
 

@@ -9,9 +9,9 @@ import { chooseRequested, type RequestedUpgrade } from "./upgrade-gate.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
 
 /**
- * Why a cluster cannot have what it specifies with its package; undefined = it can. A retired package stays on the
- * clusters that were created before, and a package whose number of replicas changed does not change those of a cluster
- * that runs. The problem of one that Cluster API has is about its replicas alone: it keeps those that it has.
+ * Why a cluster cannot have what it specifies by the terms of its service plan, its package; undefined = it can. A retired plan
+ * stays on the clusters that were created before, and terms whose number of replicas changed do not change those of a cluster that
+ * runs. The problem of one that Cluster API has is about its replicas alone: it keeps those that it has.
  */
 export function findTermsProblem({ cluster, capi, packages }: ObservedCluster): Problem | undefined {
   const { plan, controlPlaneReplicas } = cluster.spec;
@@ -31,7 +31,7 @@ export function findTermsProblem({ cluster, capi, packages }: ObservedCluster): 
   return { reason: "ReplicasNotInPlan", message };
 }
 
-/** That there is no such plan, with those that a new cluster can have: configured, and not retired. */
+/** The problem when there is no such plan, with those that a new cluster can have: configured, and not retired. */
 export function composeUnknownPlan(
   { settings, packages }: Pick<ObservedCluster, "settings" | "packages">,
   planName: string,
@@ -77,7 +77,7 @@ export type ClassChoice = VersionChoice & {
 export type ResolvedChoice = ClassChoice & { version: string };
 
 /**
- * A changed mapping of the plan to a class takes effect only with an upgrade that the user requests, so that a release of the
+ * A changed class of the service plan takes effect only with an upgrade that the user requests, so that a release of the
  * platform replaces no machines. `former` is the class that the cluster has, with its live version, for where the other one
  * lacks what the cluster uses. Undefined = the cluster's class does not exist.
  */

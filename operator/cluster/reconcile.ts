@@ -202,7 +202,7 @@ interface Rejection {
 
 const NO_REJECTION: Rejection = { problem: undefined, requeueAfterMs: undefined };
 
-/** That Cluster API rejected everything, immediately or after the apply; or the upgrade alone, which waits or is reported as a part. */
+/** The problem when Cluster API rejected everything, at once or after the apply. The upgrade alone waits, or is reported as a part. */
 function findRejection({ applyFailure, upgradeRejection, capi }: ObservedCluster, now: Date): Rejection {
   if (applyFailure?.kind === "rejected") {
     return { problem: composeRejection(applyFailure.message), requeueAfterMs: undefined };

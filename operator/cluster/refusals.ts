@@ -79,8 +79,9 @@ function isSame(left: unknown, right: unknown): boolean {
 }
 
 /**
- * The object to apply, with each refused part as Cluster API has it. Where that part cannot be told, everything is as it is
- * there but the list of networks that may reach the API endpoint, and the pools that are deleted: neither waits for anything.
+ * The object to apply, with each refused part as Cluster API has it. Where it did not say which part it
+ * refuses, everything is as it is there but the list of networks that may reach the API endpoint, and the pools that are deleted:
+ * neither waits for anything.
  */
 export function withLiveParts(
   desired: CapiCluster,
@@ -138,7 +139,7 @@ function replaceNamed<T extends { name: string }>(
   return value === undefined ? others : [...others, value];
 }
 
-/** That Cluster API rejects the cluster for this reason, its own text, with the next step. */
+/** The problem when Cluster API rejects the cluster, by its own text, with the next step. */
 export function composeRejection(text: string): Problem {
   if (findRejectionCause(text) === "quota") {
     const message = `A quota of the platform is exceeded: ${explainRejection(text)}. Delete what is not needed, or ask the platform's operator for more.`;

@@ -8,7 +8,7 @@ import { stepsOf, topologyOf } from "./testing-plan.ts";
 const before = aCluster().withPools(makePool("web")).ready().reconciled();
 const noLocks = { own: undefined, taken: new Set<string>() };
 
-/** The restored cluster, whose id the API server knows, beside nothing else of the backup. */
+/** The restored cluster, whose id Marina's API server knows, beside nothing else of the backup. */
 function restoredAlone(locks: ClusterFixture["observed"]["locks"]): ClusterFixture {
   const { cluster } = aCluster().observed;
   const metadata = {

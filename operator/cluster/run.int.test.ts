@@ -176,7 +176,7 @@ test("a Cluster API cluster that is made after its Cluster was deleted is garbag
   await removeCapiCluster(api, "demo");
 });
 
-test("a cluster that the cache does not show in Cluster API is lost only when the API server does not have it either", async () => {
+test("a cluster that the cache does not show in Cluster API is lost only when the Kubernetes API does not have it either", async () => {
   const { client, namespace } = api;
   const demo = { namespace, name: "demo" };
   await client.create(clusterKind, { metadata: demo, spec: idleClusterSpec }, TEST);
@@ -205,7 +205,7 @@ test("a cluster that the cache does not show in Cluster API is lost only when th
   expect(recorded).toContain("InfrastructureLost");
 });
 
-test("a CA that its cache does not show is lost only when the API server does not have it either", async () => {
+test("a CA that its cache does not show is lost only when the Kubernetes API does not have it either", async () => {
   const { client, namespace } = api;
   const demo = { namespace, name: "demo" };
   const id = randomUUID();

@@ -58,10 +58,10 @@ export interface ClusterDeps {
 }
 
 /**
- * Reconciles one cluster: observe, decide, apply. What Cluster API did not take goes into another decision. It gets all in one
- * object, and refuses all of it for one field: a refused part stays as it has it, so that the rest is applied, and is sent again
- * later; after any other failure the status alone is written. When Cluster API is unavailable its error is thrown after that, for
- * a retry with backoff.
+ * Reconciles one cluster: observe, decide, apply. Cluster API gets one object, and rejects all of it for one bad field. So the
+ * rejected part is kept as it is there, and the cluster is decided and applied again without it; the part is sent again later. After
+ * any other failure the status alone is written. When Cluster API is unavailable its error is thrown after that, for a retry with
+ * backoff.
  */
 export async function runCluster(
   deps: ClusterDeps,
@@ -109,7 +109,7 @@ async function runObserved(
     upgradeRejection: known.refused.get("version"),
   };
   let outcome = await tryApply(deps, key, current, context, now);
-  // Each change but the last keeps another part, of which there is a number, or sets one of three fields, each once.
+  // This ends: each round keeps one more of finitely many parts as Cluster API has it, or sets one of three fields, each at most once.
   while (outcome.kind === "decideAgain") {
     current = { ...current, ...outcome.change };
     outcome = await tryApply(deps, key, current, context, now);
@@ -181,7 +181,7 @@ function findChange(observed: ObservedCluster, plan: Plan<unknown>, { failure, s
 }
 
 /**
- * Asks the API server for what the caches may not show yet, as after its restart or a creation without an answer: a pool, or the
+ * Asks the Kubernetes API for what the caches may not show yet, as after its restart or a creation without an answer: a pool, or the
  * Cluster API cluster, would remain after its cluster is deleted. One that is created later still is garbage collected with its owner.
  */
 async function hasRemains({ client }: ClusterDeps, cluster: Cluster, signal: AbortSignal): Promise<boolean> {
@@ -198,7 +198,7 @@ async function hasRemains({ client }: ClusterDeps, cluster: Cluster, signal: Abo
 
 /**
  * Applies a plan, unless it would make a cluster whose name must be its own, and another Namespace's cluster has the name. That
- * is asked of the API server under a lock: what was made elsewhere may not be in the caches yet. It is tried later while one of
+ * is asked of the Kubernetes API under a lock: what was made elsewhere may not be in the caches yet. It is tried later while one of
  * its name is being made.
  */
 async function applyUnderUniqueName(
@@ -228,7 +228,7 @@ async function applyUnderUniqueName(
 }
 
 /**
- * Asks the API server for what shows a loss, the Cluster API cluster and its CA: after a change of the leader, or in a
+ * Asks the Kubernetes API for what shows a loss, the Cluster API cluster and its CA: after a change of the leader, or in a
  * restore, their caches may lag behind, and each by another time.
  */
 async function isCacheCurrent(

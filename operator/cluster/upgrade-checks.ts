@@ -10,7 +10,7 @@ import { findTenant, type TenantAccess } from "../tenant/tenant.ts";
 /** The upgrade of a cluster that is to be checked. */
 export interface UpgradeToCheck {
   target: string;
-  /** Whether what blocks it holds it: what could not be read is then read again for a minute. */
+  /** Whether checks that block it keep it from beginning: what could not be read is then read again for a minute. */
   isEnforced: boolean;
 }
 
@@ -42,7 +42,7 @@ interface CheckerOptions {
 const RETRY_MS = 5_000;
 /** So long an upgrade that has to be checked waits for what cannot be read. */
 const RETRIED_FOR_MS = 60_000;
-/** What was found holds so long: what blocks an upgrade may be solved meanwhile. */
+/** How long what was found is valid: what blocks an upgrade may be solved meanwhile. */
 const VALID_FOR_MS = 60_000;
 
 interface Entry {

@@ -11,7 +11,7 @@ import {
 import type { ObservedCluster } from "./observe.ts";
 import { resolveTarget } from "./version.ts";
 
-/** What holds an upgrade: its checks are being made, or some of them block it. */
+/** Why an upgrade does not begin: its checks are being made, or some of them block it. */
 interface UpgradeGate {
   state: "checking" | "blocked";
   message: string;
@@ -46,7 +46,7 @@ export interface RequestedUpgrade {
   target: string;
   /** The reason for which it is forced. */
   forced: string | undefined;
-  /** What holds it; undefined = nothing. */
+  /** Why it does not begin; undefined = it may. */
   gate: UpgradeGate | undefined;
 }
 
@@ -77,7 +77,7 @@ function findGate(
   return { state: "blocked", message: describeBlockedUpgrade(target, checks) };
 }
 
-/** The version to go to: what is specified, or, while the upgrade to it is held, what was accepted before. */
+/** The version to go to: what is specified, or, while the upgrade to it may not begin, what was accepted before. */
 export function chooseRequested(
   { cluster, capi }: ObservedCluster,
   upgrade: RequestedUpgrade | undefined,

@@ -10,11 +10,11 @@ import { composeOwnerReference } from "../identity/ownership.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
 
 /**
- * A user who applies a cluster applies its pools a moment later. Cluster API delays a pool that it learns of after it has
- * begun with the control plane until that is up, which cost 14 s of 60.
+ * A user who applies a cluster applies its pools a moment later. Cluster API makes a pool that comes after it has begun with the
+ * control plane only once that is up: 14 s of 60 in a measurement.
  */
 const NEW_POOLS_COME_WITHIN_MS = 2_000;
-/** Before the first one is known, and while one is not accepted yet: an API server that is busy with many clusters takes longer. */
+/** Before the first one is known, and while one is not accepted yet: a Kubernetes API that is busy with many clusters takes longer. */
 const FIRST_POOL_COMES_WITHIN_MS = 5_000;
 
 /**
@@ -68,7 +68,7 @@ export function findHandledRequests(observed: ObservedCluster): string[] {
 
 /**
  * Makes the restored Cluster the owner at once: the owner of before does not exist, and the garbage collector would delete
- * the Cluster API cluster. The reference gets `controller` only with the first apply, which marks it as taken over.
+ * the Cluster API cluster. The reference gets `controller` only with the first apply, by which `isAppliedOwner` knows it.
  */
 export function adoptRestored(observed: ObservedCluster): Step[] {
   const { cluster, capi } = observed;
@@ -89,7 +89,7 @@ export function adoptRestored(observed: ObservedCluster): Step[] {
   ];
 }
 
-/** Whether the operator has applied the cluster for this very object. */
+/** Whether the operator has applied the cluster with this very object as its owner. */
 export function isAppliedOwner(observed: ObservedCluster): boolean {
   return findOwner(observed)?.controller === true;
 }

@@ -71,7 +71,7 @@ export function findEndWaitMs({ spec: { expiresAt } }: Expiring, now: Date): num
 
 /** The Namespace of an object, as far as a deletion is concerned. */
 export interface NamespaceState {
-  /** The API server has marked it: a deletion of it is refused. */
+  /** Marina's API server has marked it: a deletion of it is refused. */
   isMarked: boolean;
   isDeleting: boolean;
 }

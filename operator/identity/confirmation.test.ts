@@ -6,7 +6,7 @@ import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 
 const ID = "018f6f9e-7c3b-7a52-9d3e-2f6f0a4f1c11";
 
-/** A cluster that came with its id, and the confirmation of the API server if any. */
+/** A cluster that came with its id, and the confirmation of Marina's API server if any. */
 function came(confirmation?: string, annotations: Record<string, string> = {}): ClusterFixture {
   const fixture = aCluster();
   const { cluster } = fixture.observed;

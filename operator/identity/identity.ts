@@ -68,7 +68,7 @@ export function findIdentityProblem(
     return { reason: "DuplicateID", message };
   }
   if (identity !== "unconfirmed") return undefined;
-  const message = `The object came with an id, as from a backup, and waits until the API server has looked that up. ${ADVICE_BY_REASON.WaitingForIdentity.kubectl}`;
+  const message = `The object came with an id, as from a backup, and waits until Marina's API server has looked that up. ${ADVICE_BY_REASON.WaitingForIdentity.kubectl}`;
   return { reason: "WaitingForIdentity", message };
 }
 
@@ -85,7 +85,7 @@ export function isReleased({ metadata }: KubeObject): boolean {
 
 /**
  * A pool whose machines may be made: it has the operator's finalizer, and its id is its own. One whose status has an id
- * stays adopted while a manifest that replaces the object leaves the finalizer out: without it only Marina can delete
+ * stays accepted while a manifest that replaces the object leaves the finalizer out: without it only Marina can delete
  * the pool.
  */
 export function isAccepted({ pool, capi }: { pool: NodePool; capi: object | undefined }): boolean {

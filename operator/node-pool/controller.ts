@@ -70,7 +70,7 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
 }
 
 /**
- * Asks the API server: the caches may lag behind, each by another time. Machines that they do not show would run without their pool.
+ * Asks the Kubernetes API: the caches may lag behind, each by another time. Machines that they do not show would run without their pool.
  * From above: what makes an object is made before it, so nothing comes after it was seen to be gone.
  */
 async function hasRemains(

@@ -150,7 +150,7 @@ async function openPool({ deps }: Operator) {
 }
 
 test.each<[string, (apply: Apply, gate: Promise<void>) => Promise<CapiCluster>]>([
-  ["is under way to the API server", (apply, gate) => gate.then(apply)],
+  ["is under way to the Kubernetes API", (apply, gate) => gate.then(apply)],
   [
     "is made and not answered yet",
     async (apply, gate) => {

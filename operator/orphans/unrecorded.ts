@@ -38,8 +38,8 @@ export interface UnrecordedDeps {
 }
 
 /**
- * Publishes what runs unrecorded in the ConfigMap that the API server reads, unless it is as it should be: each use
- * until a day after it ended, or until an object of Marina records it again. Rejects with a KubeError; with a conflict
+ * Publishes what runs unrecorded in the ConfigMap that Marina's API server reads, unless it is as it should be: each
+ * use until a day after it ended, or until an object of Marina records it again. Rejects with a KubeError; with a conflict
  * when the ConfigMap has changed meanwhile, and then leaves it as it is.
  */
 export async function publishUnrecorded(

@@ -139,7 +139,7 @@ async function checkClusterApi(
   return [version, ...rights, ...checkGates(gates), labels, ...published.checks, ...plans, ...ranges];
 }
 
-/** The packages that the API server has published; of an invalid publication none, and a failure. */
+/** The packages that Marina's API server has published; of an invalid publication none, and a failure. */
 async function readPackages(
   client: Pick<KubeClient, "get">,
   namespace: string,
@@ -149,12 +149,12 @@ async function readPackages(
     const entry = { key: PACKAGES_KEY, schema: packagesSchema };
     return { packages: (published && parseEntry(published, entry)) ?? {}, checks: [] };
   } catch {
-    const text = `The ConfigMap ${namespace}/${PACKAGES_CONFIG_MAP} is invalid, so packages are not known: see whether the API server, which writes it, runs, and in the version of the operator.`;
+    const text = `The ConfigMap ${namespace}/${PACKAGES_CONFIG_MAP} is invalid, so packages are not known: see whether Marina's API server, which writes it, runs, and in the version of the operator.`;
     return { packages: {}, checks: [{ state: "failed", about: "packages", text }] };
   }
 }
 
-/** To read the clusters of each provider that a class is for, where the API server knows them. */
+/** To read the clusters of each provider that a class is for, where the Kubernetes API has them. */
 async function listProviderRights(
   client: Pick<KubeClient, "listKinds">,
   classes: readonly ClusterClass[],

@@ -13,7 +13,7 @@ const key = objectKey(cluster);
 const withUid: ClusterProfile = { ...desired, metadata: { ...desired.metadata, uid: "live" } };
 const ofAnother: ClusterProfile = { ...withUid, spec: { clusterManager: { name: "another" } } };
 
-/** Synchronizes with what the API server has, or rejects with; what was written, in short. */
+/** Synchronizes with what the Kubernetes API has, or rejects with; what was written, in short. */
 async function sync(
   live: ClusterProfile | undefined | KubeError,
   wanted: ClusterProfile | undefined,
@@ -61,7 +61,7 @@ test.each<[string, ClusterProfile | undefined, ClusterProfile | undefined, strin
     desired,
     ["apply", "apply status"],
   ],
-  // The API server refuses the first with a conflict.
+  // The Kubernetes API refuses the first with a conflict.
   ["another manager has it", ofAnother, desired, ["apply  as new", "apply status"]],
   ["it is wanted no more", withUid, undefined, [`delete ${cluster.metadata.name} live`]],
   ["it is wanted no more, and another manager has it", ofAnother, undefined, []],

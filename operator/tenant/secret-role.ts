@@ -17,7 +17,7 @@ export interface ServiceAccountName {
   name: string;
 }
 
-/** Lets the API server read the one Secret of the same name, and no other of the namespace. */
+/** Lets Marina's API server read the one Secret of the same name, and no other of the namespace. */
 export function composeSecretRole(metadata: ObjectMeta): RbacRole {
   return {
     apiVersion: apiVersionOf(roleKind),

@@ -5,7 +5,7 @@ import { messageOf } from "../../shared/program/errors.ts";
 import { formatTime } from "../../shared/program/time.ts";
 import type { FoundAdmins } from "./foreign-admins.ts";
 
-/** What this process knows of the rights in a tenant cluster; a part that it has not read is missing. */
+/** What this process knows of the rights in a tenant cluster, and of its registration; a part that it has not read is missing. */
 export interface TenantRecord {
   foreignAdmins?: ForeignAdmins;
   /** The generation of the admin credentials that alone has a right. */

@@ -21,7 +21,7 @@ export interface BillingProfile extends ProfileAddress {
   orgId: string;
   billingEmail: string | null;
   vatId: string | null;
-  /** That of the organization, which rises with every change of the profile too. */
+  /** The version of the organization, which rises with every change of the profile too. */
   version: number;
 }
 

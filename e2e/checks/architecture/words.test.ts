@@ -33,6 +33,11 @@ const WORDS: readonly { word: RegExp; instead: string; allowed?: RegExp }[] = [
     word: /^\s*(\/\*\*|(?<!(\/\/|#) .*\n\s*)(\/\/|#)) (Of|The same) |^\s*\/\*\*\n\s*\* (Of|The same) /m,
     instead: "the noun itself",
   },
+  {
+    word: /^\s*\/\*\*(\n\s*\*)? That /m,
+    instead: "a noun, such as the problem when",
+    allowed: /That message is a note|That many connections/g,
+  },
 ];
 
 function findReplacedWords(file: string, text: string): string[] {
@@ -58,6 +63,7 @@ test.each([
   ["in a comment", "/** Of the engine. */", 2],
   ["in a name", "const clusterIntents = tryDeletion();", 2],
   ["as the first of a comment in lines", "/**\n * The same for pools.\n */", 1],
+  ["as a clause without a sentence", "/** That it fails. */", 1],
   ["not in a name of others", "// argo's gitops-engine, without a container engine", 0],
   ["not within a comment", "// Pools too.\n// Of those one.", 0],
 ])("a replaced word is found %s", (_, text, count) => {

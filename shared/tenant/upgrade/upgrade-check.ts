@@ -72,7 +72,7 @@ export function clipName(name: string): string {
   return copyClipped(name, MAX_NAME_LENGTH);
 }
 
-/** That something was not read or is not listed: a warning. */
+/** The warning that something was not read or is not listed. */
 export function toUnknownCheck(object: UpgradeCheck["object"], message: string): UpgradeCheck {
   const fix = "Look at it in the cluster yourself before you upgrade.";
   return { check: "unknown", severity: "warning", object, message, fix };
