@@ -1,4 +1,4 @@
-export type { PlannedCluster, PlannedPool } from "./cost/compare-cost.ts";
+export type { BilledCluster, BilledPool } from "./cost/compare-cost.ts";
 export { assessCost } from "./cost/compare-cost.ts";
 export { type CostEffect, costEffectRecord } from "./cost/schema.ts";
 export { invoiceGenerated, usageAlert } from "./event-schema.ts";

@@ -174,13 +174,13 @@ async function findUpgradeEffects(
 ): Promise<Effects> {
   const isUpgrade = object.status?.version !== undefined;
   const pools = await listAllNodePools(db, orgId, id);
-  const planned = { cluster: object, pools: toRemainingPools(pools) };
+  const billed = { cluster: object, pools: toRemainingPools(pools) };
   const staying = isUpgrade ? pools.filter(({ status }) => status !== "deleting") : [];
   return {
     quota: await assessQuota(db, { orgId, defaults: config.quotas }, []),
     ...sumEffects(staying.map((pool) => effectsOfUpgrade(pool.object, version))),
     warnings: [],
-    cost: await assessCost(db, now(), planned, planned),
+    cost: await assessCost(db, now(), billed, billed),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
-import type { PlannedPool } from "../billing/index.ts";
+import type { BilledPool } from "../billing/index.ts";
 import { withKeptNodes } from "../resources/project/index.ts";
 import type { NodeEffects } from "./schema.ts";
 
@@ -57,7 +57,7 @@ export function sumEffects(effects: readonly NodeEffects[]): NodeEffects {
  * The nodes of a pool that are billed once it has these settings: desired_nodes, or those that an autoscaled pool has,
  * as far as its range allows. `before` is the current pool, undefined for a new one.
  */
-export function toBilledPool(id: string, spec: NodePoolSpec, before: NodePool | undefined): PlannedPool {
+export function toBilledPool(id: string, spec: NodePoolSpec, before: NodePool | undefined): BilledPool {
   const nodes = before === undefined ? firstNodesOf(spec) : countNodesAfter(before, spec);
   const maxNodes = isAutoscaled(spec) ? autoscalingRange(spec).maxNodes : nodes;
   return { id, size: spec, nodes, maxNodes };

@@ -2,7 +2,7 @@ import { isAlwaysPropagated } from "../../shared/crd/node-metadata.ts";
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import type { PlanCapabilities } from "../../shared/crd/published-config.ts";
 import { NO_AMOUNTS, poolAmounts } from "../../shared/crd/quota.ts";
-import { assessCost, type CostEffect, type PlannedPool } from "../billing/index.ts";
+import { assessCost, type BilledPool, type CostEffect } from "../billing/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Caller } from "../http/contract/caller.ts";
@@ -38,8 +38,8 @@ import { type CreateNodePoolBody, type Effects, type NodeEffects, refusePastEnd 
 interface PoolChange {
   orgId: string;
   clusterId: string;
-  before: PlannedPool | undefined;
-  after: PlannedPool | undefined;
+  before: BilledPool | undefined;
+  after: BilledPool | undefined;
 }
 
 type NodePoolResult = WriteResult<ProjectedNodePool, Effects>;
@@ -239,7 +239,7 @@ async function assessPoolCost(
   const id = (before ?? after)?.id;
   const pools = toRemainingPools(await listAllNodePools(db, orgId, clusterId));
   const others = pools.filter((pool) => pool.id !== id);
-  const withOthers = (pool: PlannedPool | undefined) => ({
+  const withOthers = (pool: BilledPool | undefined) => ({
     cluster,
     pools: pool === undefined ? others : [...others, pool],
   });
@@ -247,7 +247,7 @@ async function assessPoolCost(
 }
 
 /** The given pools that are not being deleted, with the nodes that are billed. */
-export function toRemainingPools(pools: readonly ProjectedNodePool[]): PlannedPool[] {
+export function toRemainingPools(pools: readonly ProjectedNodePool[]): BilledPool[] {
   return pools
     .filter(({ status }) => status !== "deleting")
     .map(({ id, object }) => toBilledPool(id, object.spec, object));

@@ -161,7 +161,7 @@ serve({
     await sql`set auto_explain.log_analyze = on`;
     await sql`set auto_explain.log_buffers = on`;
     await sql`set client_min_messages = log`;
-    const unlimited = { limit: 128, endpointConcurrency: 8, capacityOf: () => 32, busyOrgIds: [] };
+    const unlimited = { limit: 128, endpointConcurrency: 8, orgCapacityOf: () => 32, busyOrgIds: [] };
     await drizzle(sql)
       .transaction(async (tx) => {
         await fanOutEvents(tx as unknown as DatabaseClients["db"]);

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { type Month, parseMonth } from "../month.ts";
 import { flatPrices } from "../rating/testing.ts";
-import { compareCost, type PlannedCluster } from "./compare-cost.ts";
+import { type BilledCluster, compareCost } from "./compare-cost.ts";
 
 const EUR = 1_000_000n;
 const FEBRUARY = parseMonth("2026-02") as Month;
-const NOTHING: PlannedCluster = { cluster: undefined, pools: [] };
+const NOTHING: BilledCluster = { cluster: undefined, pools: [] };
 const dev = {
   slug: "dev",
   priceMicroEuros: 19n * EUR,
@@ -17,19 +17,19 @@ const dev = {
 };
 const history = { prices: flatPrices(EUR), packages: [dev] };
 const pool = { id: "pool", size: { vcpus: 2, memoryGB: 4, diskGB: 20 }, nodes: 1, maxNodes: 1 };
-const cluster = (spec: object, status?: object): PlannedCluster => ({
+const cluster = (spec: object, status?: object): BilledCluster => ({
   cluster: {
     spec: { version: "1.34.2", publicEndpoint: false, ...spec },
     ...(status !== undefined && { status }),
   },
   pools: [pool],
 });
-const totals = (before: PlannedCluster, after: PlannedCluster) => {
+const totals = (before: BilledCluster, after: BilledCluster) => {
   const cost = compareCost(FEBRUARY, history, before, after);
   return [cost.monthly_eur_before, cost.monthly_eur_after, cost.monthly_eur_max];
 };
 
-test.each<[string, PlannedCluster, number]>([
+test.each<[string, BilledCluster, number]>([
   ["nothing", NOTHING, 0],
   ["a control plane and a node", cluster({}), 1 + 2 + 4 + 20],
   ["a package and what is over its contents", cluster({ plan: "dev" }), 19 + 4 + 20],
@@ -40,14 +40,14 @@ test.each<[string, PlannedCluster, number]>([
     cluster({}, { usage: { blockStorageGB: 10, loadBalancers: 1, snapshotGB: 3 } }),
     27 + 14,
   ],
-])("%s costs a full month of each", (_name, planned, euros) => {
-  expect(totals(NOTHING, planned)).toEqual([0, euros, euros]);
-  expect(totals(planned, NOTHING)).toEqual([euros, 0, 0]);
+])("%s costs a full month of each", (_name, billed, euros) => {
+  expect(totals(NOTHING, billed)).toEqual([0, euros, euros]);
+  expect(totals(billed, NOTHING)).toEqual([euros, 0, 0]);
 });
 
 test("an autoscaled pool costs at most what its maximum costs", () => {
-  const planned = { cluster: undefined, pools: [{ ...pool, maxNodes: 3 }] };
-  expect(totals(NOTHING, planned)).toEqual([0, 26, 78]);
+  const billed = { cluster: undefined, pools: [{ ...pool, maxNodes: 3 }] };
+  expect(totals(NOTHING, billed)).toEqual([0, 26, 78]);
 });
 
 test("the newest price holds for the whole month, and every resource type that is used is listed", () => {

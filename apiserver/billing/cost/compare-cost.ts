@@ -10,7 +10,7 @@ import { type MachineSize, type Use, useOfControlPlane, useOfMachine, useOfStatu
 import type { CostEffect } from "./schema.ts";
 
 /** The nodes of a pool of a cluster. */
-export interface PlannedPool {
+export interface BilledPool {
   id: string;
   size: MachineSize;
   nodes: number;
@@ -19,10 +19,10 @@ export interface PlannedPool {
 }
 
 /** What a cluster consists of. */
-export interface PlannedCluster {
+export interface BilledCluster {
   /** undefined: there is none, and nothing but its pools is billed. */
   cluster: Pick<Cluster, "spec" | "status"> | undefined;
-  pools: readonly PlannedPool[];
+  pools: readonly BilledPool[];
 }
 
 /**
@@ -32,12 +32,12 @@ export interface PlannedCluster {
 export function compareCost(
   month: Month,
   newest: PriceHistory,
-  before: PlannedCluster,
-  after: PlannedCluster,
+  before: BilledCluster,
+  after: BilledCluster,
 ): CostEffect {
   const history = holdThroughout(newest);
-  const rate = (planned: PlannedCluster) =>
-    rateLines({ month, until: month.end, intervals: toIntervals(planned, month), history });
+  const rate = (billed: BilledCluster) =>
+    rateLines({ month, until: month.end, intervals: toIntervals(billed, month), history });
   const [linesBefore, linesAfter] = [rate(before), rate(after)];
   const atMaximum = after.pools.map((pool) => ({ ...pool, nodes: pool.maxNodes }));
   return {
@@ -53,8 +53,8 @@ export function compareCost(
 export async function assessCost(
   db: Queryable,
   now: Date,
-  before: PlannedCluster,
-  after: PlannedCluster,
+  before: BilledCluster,
+  after: BilledCluster,
 ): Promise<CostEffect> {
   const month = monthOf(now);
   return compareCost(month, await readPriceHistory(db, month.end), before, after);
@@ -74,7 +74,7 @@ function compareTypes(
 }
 
 /** The intervals that a ledger has of a cluster that is the same through a whole month. */
-function toIntervals({ cluster, pools }: PlannedCluster, month: Month): UsageInterval[] {
+function toIntervals({ cluster, pools }: BilledCluster, month: Month): UsageInterval[] {
   const uses: { nodePoolId: string | null; use: Use; count: number }[] = pools.map(({ id, size, nodes }) => ({
     nodePoolId: id,
     use: useOfMachine(size, undefined),

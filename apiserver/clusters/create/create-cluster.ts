@@ -14,7 +14,7 @@ import {
   type PlanCapabilities,
 } from "../../../shared/crd/published-config.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../../shared/crd/quota.ts";
-import { assessCost, type PlannedCluster, requireOffered } from "../../billing/index.ts";
+import { assessCost, type BilledCluster, requireOffered } from "../../billing/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import type { Caller } from "../../http/contract/caller.ts";
@@ -208,7 +208,7 @@ export async function createCluster(
       quota: await assess(db),
       ...sumEffects(nodePools.map((pool) => effectsOfCreate(pool.spec))),
       warnings: [...warnings],
-      cost: await assessCost(db, deps.now(), { cluster: undefined, pools: [] }, toPlannedCluster(desired)),
+      cost: await assessCost(db, deps.now(), { cluster: undefined, pools: [] }, toBilledCluster(desired)),
     }),
     findServed: (db) => findCluster(db, orgId, clusterId),
   });
@@ -219,7 +219,7 @@ function quotaAmountsOf({ clusterId, nodePools }: NewCluster) {
   return [own, ...nodePools.map(({ id, spec }) => amountsOfCreate(id, spec))];
 }
 
-function toPlannedCluster({ spec, nodePools }: NewCluster): PlannedCluster {
+function toBilledCluster({ spec, nodePools }: NewCluster): BilledCluster {
   const pools = nodePools.map(({ id, spec: pool }) => toBilledPool(id, pool, undefined));
   return { cluster: { spec }, pools };
 }

@@ -141,9 +141,9 @@ describe("an attempt that ended without an outcome", () => {
 
   test("gives its id and object name to the next one", async () => {
     const store = createIdempotencyStore(api.deps.db);
-    await store.claim({ ...claim, key: "adopt" });
-    await store.release({ ...claim, key: "adopt" });
-    const later = { ...claim, key: "adopt", id: "0193a1f2-7c3e-7d44-8a0b-000000000000", objectName: "b-2" };
+    await store.claim({ ...claim, key: "reuse" });
+    await store.release({ ...claim, key: "reuse" });
+    const later = { ...claim, key: "reuse", id: "0193a1f2-7c3e-7d44-8a0b-000000000000", objectName: "b-2" };
     expect(await store.claim(later)).toEqual({
       outcome: "run",
       id: claim.id,

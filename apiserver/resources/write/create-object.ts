@@ -32,7 +32,7 @@ import {
   requireFreeName,
   resumeCreate,
 } from "./intents.ts";
-import { createOrAdopt, toRefusal } from "./kube-write.ts";
+import { createOrFind, toRefusal } from "./kube-write.ts";
 import { protectNamespace } from "./protection.ts";
 
 type CreateDeps = Pick<Deps, "config" | "db" | "kube" | "log">;
@@ -157,12 +157,12 @@ async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
     await requireFreeName(tx, collection, created.name, created.id);
     return findEffects?.(tx);
   });
-  const planned = [...parts, { ...created, collection }].map((one) => ({
+  const toCreate = [...parts, { ...created, collection }].map((one) => ({
     ...one,
     kind: one.collection.kindName,
   }));
   try {
-    const objects = await createAll(kube, planned, { dryRun: true });
+    const objects = await createAll(kube, toCreate, { dryRun: true });
     return { object: collection.project(objects.at(-1) as T), effects };
   } catch (error) {
     throw toRefusal(error, collection.wireNames);
@@ -175,17 +175,18 @@ async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
  */
 async function createAll(
   kube: KubeClient,
-  planned: readonly Pick<WriteIntent, "kind" | "object">[],
+  toCreate: readonly Pick<WriteIntent, "kind" | "object">[],
   { dryRun }: { dryRun: boolean },
 ): Promise<KubeObject[]> {
   const objects: KubeObject[] = [];
-  const wanted: readonly (Protectable | null)[] = planned.map(({ object }) => object);
+  const wanted: readonly (Protectable | null)[] = toCreate.map(({ object }) => object);
   const guarded = wanted.findLast((object) => object?.spec?.deletionProtection === true);
   if (guarded && !dryRun) await protectNamespace(kube, guarded);
-  for (const [index, { kind, object }] of planned.entries()) {
+  for (const [index, { kind, object }] of toCreate.entries()) {
     if (object === null) throw new Error("an intent without the object to create");
-    const created = await createOrAdopt(kube, kindOf({ kind }), object, { dryRun });
-    if (index < planned.length - 1 && created.metadata.deletionTimestamp !== undefined) throw stillDeleting();
+    const created = await createOrFind(kube, kindOf({ kind }), object, { dryRun });
+    if (index < toCreate.length - 1 && created.metadata.deletionTimestamp !== undefined)
+      throw stillDeleting();
     objects.push(created);
   }
   return objects;

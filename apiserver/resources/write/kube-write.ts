@@ -25,7 +25,7 @@ interface DryRunOption {
  * this one when its response was lost (read back once). The object of a dry run has version 0, for it is stored nowhere.
  * Throws the KubeError of a create whose outcome is unknown, and 409 conflict when the name belongs to another object.
  */
-export async function createOrAdopt<T extends KubeObject>(
+export async function createOrFind<T extends KubeObject>(
   kube: KubeClient,
   kind: Kind<T>,
   object: T,
@@ -39,7 +39,8 @@ export async function createOrAdopt<T extends KubeObject>(
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     // A full Namespace is refused before its objects are looked at, and this one may be among them.
-    if (error.isAlreadyExists || (error.isQuotaExceeded && !dryRun)) return adopt(kube, kind, object, error);
+    if (error.isAlreadyExists || (error.isQuotaExceeded && !dryRun))
+      return findCreated(kube, kind, object, error);
     if (dryRun || error.isAborted || isNotApplied(error)) throw error;
     const found = await readBack(kube, kind, object.metadata, error);
     if (idOf(found) !== idOf(object)) throw error;
@@ -129,7 +130,7 @@ async function readBack<T extends KubeObject>(
   return found;
 }
 
-async function adopt<T extends KubeObject>(
+async function findCreated<T extends KubeObject>(
   kube: KubeClient,
   kind: Kind<T>,
   object: T,

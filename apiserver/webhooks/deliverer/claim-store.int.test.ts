@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterAll(() => store.end());
 
 function claim(options: Partial<ClaimOptions> = {}, db = store.db): Promise<ClaimedDelivery[]> {
-  const unlimited = { limit: 100, endpointConcurrency: 8, capacityOf: () => 100, busyOrgIds: [] };
+  const unlimited = { limit: 100, endpointConcurrency: 8, orgCapacityOf: () => 100, busyOrgIds: [] };
   return claimDeliveries(db, { ...unlimited, ...options });
 }
 
@@ -102,7 +102,7 @@ describe("a claim", () => {
     const other = await store.addWebhook(await store.addOrganization(), URL);
     const second = await store.addWebhook(orgId, URL);
     for (const id of [webhookId, second, other]) await store.addDeliveries(id, 4);
-    const claimed = await claim({ capacityOf: (id) => (id === orgId ? 6 : 3) });
+    const claimed = await claim({ orgCapacityOf: (id) => (id === orgId ? 6 : 3) });
     const countOf = (id: string) => claimed.filter((delivery) => delivery.webhookId === id).length;
     expect([webhookId, second, other].map(countOf)).toEqual([4, 2, 3]);
     expect((await claim({ busyOrgIds: [orgId] })).map((delivery) => delivery.webhookId)).toEqual([other]);

@@ -3,7 +3,7 @@ import { createId } from "../../../shared/program/id.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { SentEventType } from "../../events/event-types.ts";
 import { type DeliveryClaim, type DeliveryTrigger, type WebhookSecretRow, webhookSecrets } from "../table.ts";
-import { isPausedAfterFailures } from "./endpoint-health.ts";
+import { isThrottled } from "./endpoint-health.ts";
 import { saveClaims } from "./queue-store.ts";
 
 /** Longer than an attempt with all that belongs to it, so that only what a process has left behind is claimed again. */
@@ -34,7 +34,7 @@ export interface ClaimOptions {
   /** Attempts at once of one endpoint, over all replicas. */
   endpointConcurrency: number;
   /** How many may be claimed for an organization now, so that the slow endpoints of one do not delay those of others. */
-  capacityOf: (orgId: string) => number;
+  orgCapacityOf: (orgId: string) => number;
   /** Organizations for which none may be claimed now. */
   busyOrgIds: readonly string[];
 }
@@ -57,22 +57,22 @@ export async function claimDeliveries(db: Database, options: ClaimOptions): Prom
   return db.transaction(async (tx) => {
     const queues = await lockDueQueues(tx, options);
     if (queues.length === 0) return [];
-    const capacities = queues.map((queue) => toCapacity(queue, options.endpointConcurrency));
-    const due = await findDueDeliveries(tx, capacities, options.limit);
-    const admitted = admit(due, queues, options.capacityOf);
+    const endpointCapacities = queues.map((queue) => toEndpointCapacity(queue, options.endpointConcurrency));
+    const due = await findDueDeliveries(tx, endpointCapacities, options.limit);
+    const admitted = admit(due, queues, options.orgCapacityOf);
     const admittedOf = Map.groupBy(admitted, ({ webhookId }) => webhookId);
     const claimId = createId();
     await saveClaims(
       tx,
       queues.slice(0, countExaminedQueues(queues, due, options.limit)).map((queue, index) => {
         const deliveryIds = (admittedOf.get(queue.webhookId) ?? []).map(({ id }) => id);
-        const unexpired = capacities[index]?.unexpired ?? [];
-        const capacity = (capacities[index]?.capacity ?? 0) - deliveryIds.length;
+        const unexpired = endpointCapacities[index]?.unexpired ?? [];
+        const leftCapacity = (endpointCapacities[index]?.endpointCapacity ?? 0) - deliveryIds.length;
         const claim = { id: claimId, endsAtMs: queue.nowMs + LEASE_MS, deliveryIds };
         return {
           webhookId: queue.webhookId,
           claims: deliveryIds.length === 0 ? unexpired : [...unexpired, claim],
-          hasCapacity: capacity > 0,
+          endpointHasCapacity: leftCapacity > 0,
         };
       }),
     );
@@ -101,29 +101,29 @@ async function lockDueQueues(
     order by due_at limit ${limit} for update skip locked`);
 }
 
-interface QueueCapacity {
+interface EndpointCapacity {
   webhookId: string;
   unexpired: DeliveryClaim[];
-  capacity: number;
+  endpointCapacity: number;
 }
 
-function toCapacity(queue: DueQueue, endpointConcurrency: number): QueueCapacity {
+function toEndpointCapacity(queue: DueQueue, endpointConcurrency: number): EndpointCapacity {
   const unexpired = queue.claims.filter(({ endsAtMs }) => endsAtMs > queue.nowMs);
   const inFlight = unexpired.reduce((sum, { deliveryIds }) => sum + deliveryIds.length, 0);
-  const cap = isPausedAfterFailures(queue) ? 1 : endpointConcurrency;
-  return { webhookId: queue.webhookId, unexpired, capacity: Math.max(0, cap - inFlight) };
+  const cap = isThrottled(queue) ? 1 : endpointConcurrency;
+  return { webhookId: queue.webhookId, unexpired, endpointCapacity: Math.max(0, cap - inFlight) };
 }
 
 /** A separate statement after the lock, so that it sees what was committed before the lock was granted. */
 async function findDueDeliveries(
   tx: Queryable,
-  capacities: readonly QueueCapacity[],
+  endpointCapacities: readonly EndpointCapacity[],
   limit: number,
 ): Promise<DueDelivery[]> {
-  const input = capacities.map(({ webhookId, unexpired, capacity }, position) => ({
+  const input = endpointCapacities.map(({ webhookId, unexpired, endpointCapacity }, position) => ({
     webhook_id: webhookId,
     position,
-    capacity,
+    capacity: endpointCapacity,
     claimed: unexpired.flatMap(({ deliveryIds }) => deliveryIds),
   }));
   return tx.execute<DueDelivery & Record<string, unknown>>(sql`
@@ -152,15 +152,15 @@ async function findDueDeliveries(
 function admit(
   due: readonly DueDelivery[],
   queues: readonly DueQueue[],
-  capacityOf: ClaimOptions["capacityOf"],
+  orgCapacityOf: ClaimOptions["orgCapacityOf"],
 ): Omit<ClaimedDelivery, "claimId">[] {
   const orgIds = new Map(queues.map(({ webhookId, orgId }) => [webhookId, orgId]));
-  const capacities = new Map<string, number>();
+  const orgCapacities = new Map<string, number>();
   return due.flatMap((delivery) => {
     const orgId = orgIds.get(delivery.webhookId) ?? "";
-    const capacity = capacities.get(orgId) ?? capacityOf(orgId);
-    capacities.set(orgId, capacity - 1);
-    return capacity > 0 ? [{ ...delivery, orgId }] : [];
+    const orgCapacity = orgCapacities.get(orgId) ?? orgCapacityOf(orgId);
+    orgCapacities.set(orgId, orgCapacity - 1);
+    return orgCapacity > 0 ? [{ ...delivery, orgId }] : [];
   });
 }
 

@@ -7,7 +7,7 @@ import {
   countsAgainstEndpoint,
   type EndpointAttempt,
   type EndpointHealth,
-  isPausedAfterFailures,
+  isThrottled,
   nextHealth,
 } from "./endpoint-health.ts";
 import { saveQueues } from "./queue-store.ts";
@@ -138,7 +138,7 @@ function decide(
     attempts: delivery.attempts + 1,
     maxAttempts: delivery.maxAttempts,
     ageSeconds: (queue.nowMs - delivery.createdAtMs) / 1000,
-    isPaused: isPausedAfterFailures(queue),
+    isThrottled: isThrottled(queue),
     retryAfterSeconds: attempt.retryAfterSeconds,
   };
   const retryInSeconds = attempt.statusCode === GONE ? undefined : planRetry(failed, random);

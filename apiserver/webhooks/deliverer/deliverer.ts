@@ -101,7 +101,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
   }
 
   /** Few free slots are left alone for a while: many small claims cost more than a few large ones. */
-  const hasCapacity = () => {
+  const hasFreeSlots = () => {
     const minFreeSlots = performance.now() - lastClaimMs < BUSY_POLL_MS ? claimThreshold : 1;
     return slots.free() >= minFreeSlots && unwritten < maxUnwritten;
   };
@@ -111,7 +111,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
     const claimed = await claimDeliveries(db, {
       limit: slots.free(),
       endpointConcurrency: options.endpointConcurrency,
-      capacityOf: slots.capacityOf,
+      orgCapacityOf: slots.orgCapacityOf,
       busyOrgIds: slots.busyOrgIds(),
     });
     for (const { orgId } of claimed) slots.take(orgId);
@@ -145,7 +145,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
   }
 
   async function claimAndAttempt(): Promise<number> {
-    if (!hasCapacity()) return slots.free() > 0 ? BUSY_POLL_MS : POLL_MS;
+    if (!hasFreeSlots()) return slots.free() > 0 ? BUSY_POLL_MS : POLL_MS;
     const claimed = await claim();
     if (claimed.length === 0) return toWaitMs(await findNextDueMs(db));
     await attemptAll(claimed);
@@ -232,7 +232,7 @@ const ORGANIZATION_SHARE = 0.25;
 interface Slots {
   free: () => number;
   /** How many more an organization may hold. */
-  capacityOf: (orgId: string) => number;
+  orgCapacityOf: (orgId: string) => number;
   busyOrgIds: () => string[];
   take: (orgId: string) => void;
   release: (orgId: string) => void;
@@ -251,7 +251,7 @@ function createSlots(size: number): Slots {
   let total = 0;
   return {
     free: () => size - total,
-    capacityOf: (orgId) => share - (held.get(orgId) ?? 0),
+    orgCapacityOf: (orgId) => share - (held.get(orgId) ?? 0),
     busyOrgIds: () => [...held].filter(([, count]) => count >= share).map(([orgId]) => orgId),
     take(orgId) {
       total++;

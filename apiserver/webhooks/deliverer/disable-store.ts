@@ -86,7 +86,7 @@ async function review(tx: Queryable, id: string): Promise<void> {
     nowMs,
   );
   if (consequence === "disable") await disableWebhooks(tx, [id], "failing");
-  if (consequence !== "report") return;
+  if (consequence !== "record") return;
   await tx
     .update(webhookQueues)
     .set({ failureReportedAt: new Date(nowMs) })

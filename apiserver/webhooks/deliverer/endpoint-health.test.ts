@@ -96,8 +96,8 @@ test.each([
     "that fails for less than four days",
     { failingSinceMs: NOW_MS - 4 * DAY_MS + 1, exhaustedEvents: 9 },
   ],
-  ["report", "that fails for four days", { failingSinceMs: NOW_MS - 4 * DAY_MS }],
-  ["leave", "that was reported", { failingSinceMs: NOW_MS - 4 * DAY_MS, failureReportedAtMs: 1 }],
+  ["record", "that fails for four days", { failingSinceMs: NOW_MS - 4 * DAY_MS }],
+  ["leave", "that was recorded", { failingSinceMs: NOW_MS - 4 * DAY_MS, failureReportedAtMs: 1 }],
   ["disable", "that fails for five days", { failingSinceMs: NOW_MS - 5 * DAY_MS, exhaustedEvents: 2 }],
   [
     "leave",

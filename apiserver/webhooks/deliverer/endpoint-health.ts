@@ -3,7 +3,7 @@ import type { DeliveryTrigger } from "../table.ts";
 const PAUSING_FAILURES = 10;
 const PAUSE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
-const REPORTED_AFTER_MS = 4 * DAY_MS;
+const RECORDED_AFTER_MS = 4 * DAY_MS;
 const DISABLED_AFTER_MS = 5 * DAY_MS;
 const DISABLING_EVENTS = 2;
 
@@ -36,9 +36,7 @@ export function countsAgainstEndpoint(trigger: DeliveryTrigger): boolean {
 }
 
 /** Whether an endpoint gets one attempt a minute: after ten consecutive failures, until one succeeds. */
-export function isPausedAfterFailures({
-  consecutiveFailures,
-}: Pick<EndpointHealth, "consecutiveFailures">): boolean {
+export function isThrottled({ consecutiveFailures }: Pick<EndpointHealth, "consecutiveFailures">): boolean {
   return consecutiveFailures >= PAUSING_FAILURES;
 }
 
@@ -59,9 +57,7 @@ export function nextHealth(health: EndpointHealth, attempt: EndpointAttempt, now
     };
   const isCounted = countsAgainstEndpoint(attempt.trigger);
   const consecutiveFailures = health.consecutiveFailures + (isCounted ? 1 : 0);
-  const pausedUntilMs = isPausedAfterFailures({ consecutiveFailures })
-    ? nowMs + PAUSE_MS
-    : health.pausedUntilMs;
+  const pausedUntilMs = isThrottled({ consecutiveFailures }) ? nowMs + PAUSE_MS : health.pausedUntilMs;
   if (!isCounted) return { ...health, ...last, pausedUntilMs };
   return {
     ...health,
@@ -87,9 +83,9 @@ function lastAttemptOf(
 export function classifyFailure(
   health: Pick<EndpointHealth, "failingSinceMs" | "exhaustedEvents" | "failureReportedAtMs">,
   nowMs: number,
-): "disable" | "report" | "leave" {
+): "disable" | "record" | "leave" {
   if (health.failingSinceMs === null) return "leave";
   const failingMs = nowMs - health.failingSinceMs;
   if (failingMs >= DISABLED_AFTER_MS && health.exhaustedEvents >= DISABLING_EVENTS) return "disable";
-  return failingMs >= REPORTED_AFTER_MS && health.failureReportedAtMs === null ? "report" : "leave";
+  return failingMs >= RECORDED_AFTER_MS && health.failureReportedAtMs === null ? "record" : "leave";
 }

@@ -73,7 +73,7 @@ const STEPS: Step[] = [
   {
     name: "claim",
     async run(db, subject) {
-      const options = { limit: 8, endpointConcurrency: 8, capacityOf: () => 8, busyOrgIds: [] };
+      const options = { limit: 8, endpointConcurrency: 8, orgCapacityOf: () => 8, busyOrgIds: [] };
       subject.claimed = await claimDeliveries(db, options);
     },
     statements: 4,

@@ -9,7 +9,7 @@ interface QueueClaims {
   /** Those that have not ended. */
   claims: DeliveryClaim[];
   /** Whether more may be claimed before one of them is completed. */
-  hasCapacity: boolean;
+  endpointHasCapacity: boolean;
 }
 
 /**
@@ -41,11 +41,11 @@ export async function saveClaims(tx: Queryable, queues: readonly QueueClaims[]):
   await tx.execute(sql`
     update webhook_queues queue set claims = input.claims, due_at = ${nextDue(sql`queue.paused_until`)}
     from json_to_recordset(${JSON.stringify(input)}::text::json)
-      as input(webhook_id uuid, claims jsonb, claimed uuid[], lease_end_ms float8, has_capacity boolean)
+      as input(webhook_id uuid, claims jsonb, claimed uuid[], lease_end_ms float8, endpoint_has_capacity boolean)
     where queue.webhook_id = input.webhook_id`);
 }
 
-interface QueueState extends Omit<QueueClaims, "hasCapacity"> {
+interface QueueState extends Omit<QueueClaims, "endpointHasCapacity"> {
   health: EndpointHealth;
 }
 
@@ -53,7 +53,7 @@ interface QueueState extends Omit<QueueClaims, "hasCapacity"> {
 export async function saveQueues(tx: Queryable, queues: readonly QueueState[]): Promise<void> {
   if (queues.length === 0) return;
   const input = queues.map(({ webhookId, claims, health }) => ({
-    ...toRecord({ webhookId, claims, hasCapacity: true }),
+    ...toRecord({ webhookId, claims, endpointHasCapacity: true }),
     consecutive_failures: health.consecutiveFailures,
     exhausted_events: health.exhaustedEvents,
     failing_since_ms: health.failingSinceMs,
@@ -69,19 +69,19 @@ export async function saveQueues(tx: Queryable, queues: readonly QueueState[]): 
       last_delivery_at = ${toTime("last_delivery_at_ms")}, last_status_code = input.last_status_code,
       due_at = ${nextDue(toTime("paused_until_ms"))}
     from json_to_recordset(${JSON.stringify(input)}::text::json)
-      as input(webhook_id uuid, claims jsonb, claimed uuid[], lease_end_ms float8, has_capacity boolean,
+      as input(webhook_id uuid, claims jsonb, claimed uuid[], lease_end_ms float8, endpoint_has_capacity boolean,
         consecutive_failures int, exhausted_events int, failing_since_ms float8, paused_until_ms float8,
         failure_reported_at_ms float8, last_delivery_at_ms float8, last_status_code int)
     where queue.webhook_id = input.webhook_id`);
 }
 
-function toRecord({ webhookId, claims, hasCapacity }: QueueClaims) {
+function toRecord({ webhookId, claims, endpointHasCapacity }: QueueClaims) {
   return {
     webhook_id: webhookId,
     claims,
     claimed: claims.flatMap(({ deliveryIds }) => deliveryIds),
     lease_end_ms: claims.length === 0 ? null : Math.min(...claims.map(({ endsAtMs }) => endsAtMs)),
-    has_capacity: hasCapacity,
+    endpoint_has_capacity: endpointHasCapacity,
   };
 }
 
@@ -93,7 +93,7 @@ function nextDue(pausedUntil: SQL): SQL {
   const nextPending = sql`(
       select greatest(delivery.next_attempt_at, now())
       from webhooks webhook join webhook_deliveries delivery on delivery.webhook_id = webhook.id
-      where input.has_capacity and webhook.id = queue.webhook_id
+      where input.endpoint_has_capacity and webhook.id = queue.webhook_id
         and webhook.enabled and (webhook.deleted_at is null or webhook.deleted_at > now())
         and delivery.status = 'pending' and delivery.id <> all (input.claimed)
       order by delivery.next_attempt_at limit 1

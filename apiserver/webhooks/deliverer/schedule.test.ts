@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type FailedDelivery, planRetry } from "./schedule.ts";
 
-const FIRST: FailedDelivery = { attempts: 1, maxAttempts: 8, ageSeconds: 0, isPaused: false };
+const FIRST: FailedDelivery = { attempts: 1, maxAttempts: 8, ageSeconds: 0, isThrottled: false };
 const HOUR = 3600;
 
 describe("a failed attempt is repeated", () => {
@@ -24,7 +24,7 @@ describe("a failed attempt is repeated", () => {
     ["after the only one of a redelivery", { maxAttempts: 1 }],
     [
       "where the endpoint gets one attempt a minute and the delivery is older than the whole schedule",
-      { isPaused: true, ageSeconds: 56 * HOUR },
+      { isThrottled: true, ageSeconds: 56 * HOUR },
     ],
   ])("never %s", (_, failed) => {
     expect(planRetry({ ...FIRST, ...failed }, 0.5)).toBeUndefined();
@@ -33,7 +33,7 @@ describe("a failed attempt is repeated", () => {
   test.each<[string, Partial<FailedDelivery>]>([
     [
       "a paused endpoint gets a delivery again within the schedule",
-      { isPaused: true, ageSeconds: 50 * HOUR },
+      { isThrottled: true, ageSeconds: 50 * HOUR },
     ],
     ["a delivery that was postponed is repeated, however old", { ageSeconds: 70 * HOUR }],
   ])("%s", (_, failed) => {

@@ -29,7 +29,7 @@ export interface FailedDelivery {
   /** Since the delivery was created. */
   ageSeconds: number;
   /** Its endpoint gets one attempt a minute. */
-  isPaused: boolean;
+  isThrottled: boolean;
   /** What the response asked for, if it did. */
   retryAfterSeconds?: number | undefined;
 }
@@ -42,7 +42,7 @@ export interface FailedDelivery {
 export function planRetry(failed: FailedDelivery, random: number): number | undefined {
   const delay = RETRY_DELAYS_SECONDS[failed.attempts - 1];
   if (delay === undefined || failed.attempts >= failed.maxAttempts) return undefined;
-  if (failed.isPaused && failed.ageSeconds > WHOLE_SCHEDULE_SECONDS) return undefined;
+  if (failed.isThrottled && failed.ageSeconds > WHOLE_SCHEDULE_SECONDS) return undefined;
   const spread = delay * (1 - JITTER + 2 * JITTER * random);
   return Math.max(spread, Math.min(failed.retryAfterSeconds ?? 0, delay * MAX_PROLONGATION));
 }
