@@ -12,7 +12,7 @@ import { declareOperations, renderOpenApi } from "./openapi/render.ts";
 import { DEFAULT_QUOTAS } from "./quotas/config.ts";
 import { presentLimits } from "./quotas/present.ts";
 import { STORE_NAMES } from "./quotas/schema.ts";
-import { HELD_BY_ROUTES, HELD_RECORDS } from "./testing/holds-rows.ts";
+import { RECORD_BOUNDS, ROUTE_BOUNDS } from "./testing/request-bounds.ts";
 import { EVENT_CATALOG, webhookTest } from "./webhooks/event-schema.ts";
 
 const code = (text: string) => `\`${text}\``;
@@ -71,7 +71,7 @@ test("docs/tenants/limits.md has every quota with its default", () => {
 test("docs/tenants/limits.md has every store with its default", () => {
   const limits = Object.assign(
     {},
-    ...Object.values({ ...HELD_RECORDS, ...HELD_BY_ROUTES }).map(({ ofOrganization }) => ofOrganization),
+    ...Object.values({ ...RECORD_BOUNDS, ...ROUTE_BOUNDS }).map(({ ofOrganization }) => ofOrganization),
   );
   const expected = STORE_NAMES.map((name) => [code(name), String(limits[name])]);
   expect(readFacts("docs/tenants/limits.md", "## Stores")).toEqual(expected);
@@ -159,7 +159,7 @@ test.each(["README.md", ...globSync("docs/**/*.md", { cwd: ROOT })])(
   (page) => {
     const isKnown = (method: string, path: string) =>
       path.startsWith("/registry/token") ||
-      `${method.toUpperCase()} ${path}` in HELD_BY_ROUTES ||
+      `${method.toUpperCase()} ${path}` in ROUTE_BOUNDS ||
       OPERATIONS.some((known) =>
         path.startsWith("~")
           ? known.startsWith(method) && known.endsWith(path.slice(1))

@@ -8,7 +8,7 @@ import { makeAccessObject } from "../cluster-accesses/testing.ts";
 import { PRIORITIES, requestScan } from "../registry/scans/store.ts";
 import { findCluster } from "../resources/project/index.ts";
 import { startTestApp } from "../testing/app.ts";
-import { HELD_BY_ROUTES, HELD_RECORDS } from "../testing/holds-rows.ts";
+import { RECORD_BOUNDS, ROUTE_BOUNDS } from "../testing/request-bounds.ts";
 import { insertTestAttachment } from "../tickets/attachments/testing.ts";
 import { TICKET } from "../tickets/testing.ts";
 import { WEBHOOK } from "../webhooks/testing.ts";
@@ -80,8 +80,8 @@ async function readFigures(figure: "limit" | "used", orgId: string): Promise<Rec
   );
 }
 
-test("the stores have every bound of an organization in holds.md, with its default", async () => {
-  const bounds = Object.values({ ...HELD_RECORDS, ...HELD_BY_ROUTES }).map((held) => held.ofOrganization);
+test("the stores have every bound of an organization in request-bounds.md, with its default", async () => {
+  const bounds = Object.values({ ...RECORD_BOUNDS, ...ROUTE_BOUNDS }).map((row) => row.ofOrganization);
   const { clusters, node_pools, ...limits } = Object.assign({}, ...bounds);
   expect(await readFigures("limit", other)).toEqual(limits);
   const { body } = await api.request("GET", `/api/v1/organizations/${other}/quotas`);

@@ -5,7 +5,7 @@ import { readStack } from "../../../e2e/platform/stack/testing.ts";
 import { setUp } from "../../../e2e/testing/set-up.ts";
 import { PATIENT } from "../../../shared/program/testing-deadlines.ts";
 import { startTestApp } from "../../testing/app.ts";
-import { HELD_BY_ROUTES } from "../../testing/holds-rows.ts";
+import { ROUTE_BOUNDS } from "../../testing/request-bounds.ts";
 import { listen, type RunningServer } from "../server/server.ts";
 
 const api = setUp(() => startTestApp({ auditWebhookToken: "of-the-audit-events" }));
@@ -75,7 +75,7 @@ test.each([
 );
 
 // Each of them, as another test proves, is a row of that table.
-const routes = Object.keys(HELD_BY_ROUTES).filter((route) => !route.startsWith("GET "));
+const routes = Object.keys(ROUTE_BOUNDS).filter((route) => !route.startsWith("GET "));
 
 test.each(routes)(
   "a body for %s, which is no operation, is refused without its credential before it has ended",

@@ -9,13 +9,13 @@ import { DEFAULT_REQUEST_LIMITS } from "./http/limits.ts";
 import { declareOperations, declareOtherRoutes, renderOpenApi } from "./openapi/render.ts";
 import { STORE_NAMES } from "./quotas/schema.ts";
 import { MAX_REPORT_BYTES } from "./registry/report.ts";
-import { HELD_BY_ROUTES, HELD_RECORDS } from "./testing/holds-rows.ts";
+import { RECORD_BOUNDS, ROUTE_BOUNDS } from "./testing/request-bounds.ts";
 import { findMaxJsonBytes } from "./testing/response-bytes.ts";
 
 const HEAD = `# What a caller can make a process and its stores hold
 
 One request of each operation, with the default limits; [deployment.md](deployment.md) says how they are set. Made by
-\`vitest run --project unit apiserver/holds.test.ts -u\`; an operation or another route without its row fails that test.
+\`vitest run --project unit apiserver/request-bounds.test.ts -u\`; an operation or another route without its row fails that test.
 
 Whatever the operations, the bytes of all bodies and unread responses of one user are bounded, and of one organization, address,
 process and of all callers without a valid credential together. While the bytes of a process are used up, each caller still has a
@@ -67,7 +67,7 @@ const document: {
   components: { schemas: Record<string, JsonSchema> };
 } = JSON.parse(renderOpenApi());
 
-test("docs/operators/holds.md has every operation, with what one request of it can hold", async () => {
+test("docs/operators/request-bounds.md has every operation, with what one request of it can hold", async () => {
   const header = ["operation", "body bytes", "response bytes", "seconds", "adds", "bound"];
   const rows = operations.map((operation) => [
     `\`${operation.operationId}\``,
@@ -77,16 +77,16 @@ test("docs/operators/holds.md has every operation, with what one request of it c
     ...describeRecords(operation),
   ]);
   const text = HEAD + renderTable(header, rows) + OTHER_ROUTES + describeOtherRoutes();
-  await expect(text).toMatchFileSnapshot("../docs/operators/holds.md");
+  await expect(text).toMatchFileSnapshot("../docs/operators/request-bounds.md");
 });
 
 test("every POST says what it adds and what bounds that, and nothing else does", () => {
   const posts = operations.filter(({ method }) => method === "post").map(({ operationId }) => operationId);
-  expect(Object.keys(HELD_RECORDS).toSorted()).toEqual(posts.toSorted());
+  expect(Object.keys(RECORD_BOUNDS).toSorted()).toEqual(posts.toSorted());
 });
 
 test("every bound of an organization is shown in its quotas, and every store of them bounds something", () => {
-  const bounds = Object.entries({ ...HELD_RECORDS, ...HELD_BY_ROUTES });
+  const bounds = Object.entries({ ...RECORD_BOUNDS, ...ROUTE_BOUNDS });
   const shown = bounds.map(([name, { ofOrganization = {} }]) => [
     name,
     Object.keys(ofOrganization).length > 0,
@@ -104,20 +104,20 @@ test("every bound of an organization is shown in its quotas, and every store of 
 });
 
 test("every route that is no operation says what a request of it can hold", () => {
-  expect(Object.keys(HELD_BY_ROUTES).toSorted()).toEqual(declareOtherRoutes());
+  expect(Object.keys(ROUTE_BOUNDS).toSorted()).toEqual(declareOtherRoutes());
 });
 
 function describeOtherRoutes(): string {
-  const rows = Object.entries(HELD_BY_ROUTES).map(([route, held]) => [
+  const rows = Object.entries(ROUTE_BOUNDS).map(([route, row]) => [
     `\`${route}\``,
-    held.caller,
-    held.bodyBytes.toLocaleString("en"),
-    held.responseBytes === "none"
+    row.caller,
+    row.bodyBytes.toLocaleString("en"),
+    row.responseBytes === "none"
       ? "0"
-      : `${MAX_READ_BYTES.toLocaleString("en")} at most: ${held.responseBytes}`,
-    `${held.bodyBytes > 0 ? requestSeconds : headersSeconds}, ${responseSeconds}`,
-    held.adds,
-    held.bound,
+      : `${MAX_READ_BYTES.toLocaleString("en")} at most: ${row.responseBytes}`,
+    `${row.bodyBytes > 0 ? requestSeconds : headersSeconds}, ${responseSeconds}`,
+    row.adds,
+    row.bound,
   ]);
   const header = ["route", "caller", "body bytes", "response bytes", "seconds", "adds", "bound"];
   return renderTable(header, rows);
@@ -140,9 +140,9 @@ function describeResponse(operation: Operation): string {
           : isJson
             ? ""
             : " of a file";
-      const held = isStream ? MAX_STREAM_BYTES : STREAMED_FILE_BYTES;
+      const waiting = isStream ? MAX_STREAM_BYTES : STREAMED_FILE_BYTES;
       const whole = schema.maxLength ?? Number.POSITIVE_INFINITY;
-      const bytes = isJson ? (BOUNDS[operationId] ?? findMaxBytes(schema)) : isStreamed ? held : whole;
+      const bytes = isJson ? (BOUNDS[operationId] ?? findMaxBytes(schema)) : isStreamed ? waiting : whole;
       const sent = method === "get" ? Math.min(bytes, MAX_READ_BYTES) : bytes;
       longest.set(form, Math.max(longest.get(form) ?? 0, sent));
     }
@@ -174,6 +174,6 @@ function describeSeconds({ responses, body }: Operation): string {
 function describeRecords({ method, operationId }: Operation): [adds: string, bound: string] {
   if (method === "get") return ["none", "reads"];
   if (method !== "post") return ["none", method === "put" ? "replaces its record" : "removes its record"];
-  const { adds, bound } = HELD_RECORDS[operationId] ?? { adds: "unknown", bound: "unknown" };
+  const { adds, bound } = RECORD_BOUNDS[operationId] ?? { adds: "unknown", bound: "unknown" };
   return [adds, bound];
 }

@@ -4,7 +4,7 @@ import type { QUOTA_WIRE_NAMES, StoreName } from "../quotas/schema.ts";
 type QuotaOfOrganization = StoreName | (typeof QUOTA_WIRE_NAMES)[keyof typeof QUOTA_WIRE_NAMES];
 
 /** What the POSTs of one caller leave in a store. */
-export interface HeldRecords {
+export interface RecordBounds {
   /** The rows or objects of one request. */
   adds: string;
   /** How many there can be, and what ends them. */
@@ -17,7 +17,7 @@ export interface HeldRecords {
  * By operationId, for every POST: a PUT or DELETE changes a record that is there. One without a row fails the tests, so
  * that no operation is added without an answer to what bounds it.
  */
-export const HELD_RECORDS: Readonly<Record<string, HeldRecords>> = {
+export const RECORD_BOUNDS: Readonly<Record<string, RecordBounds>> = {
   createOrganization: { adds: "1 organization", bound: "5 of a user" },
   acceptInvitation: { adds: "none", bound: "the invitation becomes a member" },
   declineInvitation: { adds: "none", bound: "the invitation is deleted" },
@@ -91,7 +91,7 @@ export const HELD_RECORDS: Readonly<Record<string, HeldRecords>> = {
 };
 
 /** What one request of a route that is no operation can make a process hold, and its rows. */
-export interface HeldByRoute extends HeldRecords {
+export interface RouteBounds extends RecordBounds {
   /** Who can send more than a header: the bytes of a body are not read before the credential is compared. */
   caller: string;
   bodyBytes: number;
@@ -106,7 +106,7 @@ const PUBLIC = {
 };
 
 /** By method and path, for every route that is no operation. */
-export const HELD_BY_ROUTES: Readonly<Record<string, HeldByRoute>> = {
+export const ROUTE_BOUNDS: Readonly<Record<string, RouteBounds>> = {
   "GET /": { ...PUBLIC, responseBytes: "none" },
   "GET /docs": {
     ...PUBLIC,
