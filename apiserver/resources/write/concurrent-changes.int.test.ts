@@ -264,6 +264,20 @@ test("a client that disconnects while it waits for its lock can repeat the reque
   expect((await api.request("POST", path, { headers })).status).toBe(202);
 });
 
+test("what was authorized before, and a dry run, do not wait for the lock of their object", async () => {
+  const clusterId = await createCluster();
+  const pool = await findNodePool(api.deps.db, orgId, clusterId, await createPool(clusterId));
+  if (pool === undefined) throw new Error("no pool");
+  const end = api.deps.writeLocks.tryTake(`NodePool ${pool.namespace}/${pool.name}`);
+  if (end === undefined) throw new Error("the lock is taken");
+  onTestFinished(end);
+  const path = `${clusters}/${clusterId}/nodepools/${pool.id}?dry_run=true`;
+  expect((await api.request("PUT", path, { body: { desired_nodes: 2 } })).status).toBe(200);
+  const change = { settings: { desiredNodes: 3 }, fixed: {} };
+  const { object } = await updateNodePool(api.deps, asAuthorized(author), pool, change);
+  expect(object.object.spec.desiredNodes).toBe(3);
+});
+
 test("a dry run of an object that keeps changing is not tried again once its client has gone", async () => {
   const clusterId = await createCluster();
   const pool = await findNodePool(api.deps.db, orgId, clusterId, await createPool(clusterId));

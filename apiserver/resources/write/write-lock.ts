@@ -1,6 +1,5 @@
 import type { KeyedSlots } from "../../../shared/program/limits.ts";
 import type { Deps } from "../../deps.ts";
-import type { Caller } from "../../http/contract/caller.ts";
 import type { TenantSlot } from "../../http/contract/tenant-slot.ts";
 import { ApiError, clientDisconnected } from "../../http/errors.ts";
 import type { Collection, ObjectRef } from "./collection.ts";
@@ -12,18 +11,16 @@ const RETRY_AFTER_SECONDS = 1;
 
 /**
  * Runs a write of a custom resource after those of the same object that came to this process before it, in their order. Who
- * waits holds no slot of the tenant, and stops when the client disconnects; what was authorized before, such as a revocation,
- * does not wait. Throws 409 conflict when the write cannot begin within `withinMs`, and 429 when 50 wait already, or when no
- * slot of the tenant is free within 20 s of its turn.
+ * waits holds no slot of the tenant, and stops when the client disconnects. Throws 409 conflict when the write cannot begin within
+ * `withinMs`, and 429 when 50 wait already, or when no slot of the tenant is free within 20 s of its turn.
  */
 export async function withWriteLock<T>(
   { writeLocks }: Pick<Deps, "writeLocks">,
-  { slot }: { slot: Caller["slot"] },
+  slot: TenantSlot,
   { kindName, noun }: Pick<Collection<never, never>, "kindName" | "noun">,
   { namespace, name, withinMs }: Pick<ObjectRef, "namespace" | "name"> & { withinMs: number },
   write: () => Promise<T>,
 ): Promise<T> {
-  if (slot === undefined) return write();
   const key = `${kindName} ${namespace}/${name}`;
   const until = performance.now() + withinMs;
   const free = writeLocks.tryTake(key);

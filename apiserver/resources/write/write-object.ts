@@ -62,7 +62,7 @@ const RETRY_FOR_MS = 25_000;
 
 const RETRY_BASE_MS = 50;
 
-/** Short, for only other replicas and other clients of the Kubernetes API change an object meanwhile. */
+/** Short: only other replicas and clients can change the object meanwhile. */
 const RETRY_CAP_MS = 200;
 
 /**
@@ -84,8 +84,9 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
 }
 
 /**
- * Repeats a write until it is made: undefined means that the object has changed since it was read. It runs under the write lock; a
- * dry run, for which nothing waits, does not. Throws 409 conflict after 25 s.
+ * Repeats a write until it is made: undefined means that the object has changed since it was read. It runs under the write lock,
+ * but for a dry run, for which nothing waits, and what was authorized before, such as a revocation: that has no slot and does not
+ * wait. Throws 409 conflict after 25 s.
  */
 async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
@@ -94,15 +95,16 @@ async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
   write: () => Promise<WriteResult<P, E> | undefined>,
 ): Promise<WriteResult<P, E>> {
   const retryUntil = performance.now() + RETRY_FOR_MS;
-  const { slot } = dryRun === true ? {} : caller;
-  return withWriteLock(deps, { slot }, collection, { ...known, withinMs: RETRY_FOR_MS }, async () => {
+  async function retry(): Promise<WriteResult<P, E>> {
     for (let attempt = 1; performance.now() < retryUntil; attempt++) {
       const written = await write();
       if (written !== undefined) return written;
       await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS), currentTenant()?.signal);
     }
     throw beingChanged(collection.noun);
-  });
+  }
+  if (dryRun === true || caller.slot === undefined) return retry();
+  return withWriteLock(deps, caller.slot, collection, { ...known, withinMs: RETRY_FOR_MS }, retry);
 }
 
 async function changeLiveObject<T extends KubeObject, P extends ObjectRef, E>(
