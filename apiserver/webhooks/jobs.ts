@@ -16,7 +16,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const SECRETS_EVERY_MS = 10 * MINUTE_MS;
 
 /**
- * Those of deliveries; besides, encrypts secrets anew after a change of the keys, and removes those that sign no
+ * The jobs of deliveries and of signing secrets: secrets are encrypted anew after a change of the keys, and removed once they sign no
  * longer.
  */
 export function webhookJobs(deps: Pick<Deps, "config" | "db" | "log">): PeriodicJob[] {

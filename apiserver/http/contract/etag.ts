@@ -19,7 +19,7 @@ export function isNotModified(ifNoneMatch: string | undefined, tag: string): boo
   );
 }
 
-/** What the tag of a custom resource has beyond its version: it comes from elsewhere, and no write compares it. */
+/** The third part of a cluster's tag, `-upgrade` (`clusterTag` in clusters/present.ts): no If-Match compares it. */
 const DERIVED_PART = /("\d+-\d+)-[a-z]+"/g;
 
 /** The conditions under which a request is to write: If-Match and If-None-Match (RFC 9110 section 13.1). */

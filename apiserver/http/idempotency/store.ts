@@ -12,7 +12,7 @@ export interface IdempotencyClaim {
   /** The person whose keys are counted, also for an API token. */
   userId?: string;
   bodyHash: string;
-  /** Fixed by the first attempt and adopted by every later one. */
+  /** Fixed by the first attempt and reused by every later one. */
   id: string;
   objectName: string | null;
 }
@@ -38,7 +38,7 @@ export interface IdempotencyStore {
   find(claim: IdempotencyClaim): Promise<StoredResponse | undefined>;
   /** Stores the first response of a claim; in the transaction of the effect when one is given. */
   complete(claim: IdempotencyClaim, response: StoredResponse, tx?: Queryable): Promise<void>;
-  /** Ends the lease without a response, so that a retry may run at once and adopts id and object name. */
+  /** Ends the lease without a response, so that a retry may run at once and reuses id and object name. */
   release(claim: IdempotencyClaim): Promise<void>;
   /** Forgets a request that was refused for its body, so that the key may be used for another one. */
   forget(claim: IdempotencyClaim): Promise<void>;

@@ -1,6 +1,6 @@
 import { index, integer, jsonb, pgTable, primaryKey, text, timestamp, uuid } from "drizzle-orm/pg-core";
 
-/** One row per keyed request. The first attempt fixes id and object name; every later one adopts them. */
+/** One row per keyed request. The first attempt fixes id and object name; every later one reuses them. */
 export const idempotencyKeys = pgTable(
   "idempotency_keys",
   {

@@ -88,7 +88,7 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
     objects = await createAll(deps.kube, intents, { dryRun: false });
     await requireClusterOf(deps.kube, intents);
   } catch (error) {
-    // What an earlier attempt wrote may exist, although this one did not get so far: the sweep finds out.
+    // What an earlier attempt wrote may exist, although this one did not get so far: the job `write-intents` finds out.
     const isWritten = objects !== undefined;
     const isWithoutEffect = (!isWritten && isNotApplied(error)) || error instanceof ApiError;
     const written = isWritten ? intents : intents.slice(0, -1);
@@ -270,14 +270,14 @@ export async function abandonStaleCreate(
   return true;
 }
 
-/** Undoes a create of which these objects may have been written. What fails here is left to the sweep. */
+/** Undoes a create of which these objects may have been written. After a failure here the job `write-intents` completes or undoes it. */
 async function undo(deps: CreateDeps, intents: WriteIntent[], written: WriteIntent[]): Promise<void> {
   try {
     await deleteObjects(deps.kube, written);
     await removeIntents(deps.db, intents);
   } catch (error) {
     const failed = { id: intents.at(-1)?.objectId, message: messageOf(error) };
-    deps.log.warn(failed, "a failed create is left to the sweep");
+    deps.log.warn(failed, "cannot undo a failed create: the job write-intents completes or undoes it");
   }
 }
 

@@ -66,6 +66,7 @@ export async function patchLive<T extends KubeObject>(
     return await kube.jsonPatch(kind, namespace, name, operations, { fieldManager, dryRun });
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
+    // A failed `test` is 422 in Kubernetes; `isConflict` counts it as a conflict.
     if (error.isConflict || error.isNotFound) return undefined;
     if (dryRun || error.isAborted || isNotApplied(error)) throw error;
     const found = await readBack(kube, kind, live.metadata, error);
@@ -161,7 +162,7 @@ export function toRefusal(error: unknown, wireNames: Readonly<Record<string, str
   return validationFailed([{ field: "body", code: "invalid_format", message: error.kubeMessage }]);
 }
 
-/** Those that exceed the organization's quotas, and those that are being deleted, count in a Namespace. */
+/** The ResourceQuota of a Namespace also counts objects that wait for a quota of the organization or are being deleted. */
 function objectQuotaExceeded(cause: KubeError): ApiError {
   const isPool = cause.details?.kind === nodePoolKind.plural;
   const [noun, field] = isPool ? ["node pools", "node_pools"] : ["clusters", "clusters"];

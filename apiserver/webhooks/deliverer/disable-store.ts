@@ -8,8 +8,8 @@ type DisabledReason = (typeof DISABLED_REASONS)[number];
 
 /**
  * Disables webhooks, in the transaction that has locked them; each is in the audit log. `gone`: the endpoint responded with
- * 410; `failing`: it has failed for five days. Who has read it before cannot enable it by If-Match. One that is deleted already is
- * left out: what waits for it is sent.
+ * 410; `failing`: it has failed for five days. The version rises, so that an If-Match from before it was disabled cannot enable it.
+ * One that is deleted already is left out: what waits for it is sent.
  */
 export async function disableWebhooks(
   tx: Queryable,

@@ -79,7 +79,7 @@ function lastAttemptOf(
     : { lastAttemptAtMs, lastStatusCode };
 }
 
-/** Whether five days without a success disable a webhook, or four are reported to its owner. */
+/** Whether a webhook that has failed for five days is disabled, or one that has failed for four is recorded in the audit log. */
 export function classifyFailure(
   health: Pick<EndpointHealth, "failingSinceMs" | "exhaustedEvents" | "failureReportedAtMs">,
   nowMs: number,

@@ -41,7 +41,7 @@ export function purgeWebhookEvents(db: Queryable, signal: AbortSignal): Promise<
   );
 }
 
-/** Deletes webhooks 30 days after their deletion by people, with their secrets and queues. */
+/** Purges webhooks 30 days after they were deleted, with their secrets and queues. */
 export function purgeDeletedWebhooks(db: Queryable, signal: AbortSignal): Promise<void> {
   return repeatInBatches(signal, () =>
     db.execute(sql`

@@ -40,13 +40,13 @@ class ConnectionPool extends Agent {
     const ca = caBundle === undefined ? undefined : [...rootCertificates, caBundle];
     // One context for all connections: parsing the certificates takes longer than a handshake.
     const secureContext = createSecureContext({ ca });
-    // Named to the server: one that speaks HTTP/2 alone refuses at once instead of waiting.
     super({
       keepAlive: true,
       // Bounded over all origins below: Node's own bound, 256 for each, closes those that the next attempts need.
       maxFreeSockets: Number.POSITIVE_INFINITY,
       timeout: idleTimeoutMs,
       secureContext,
+      // ALPN: a server with HTTP/2 alone refuses at once instead of waiting.
       ALPNProtocols: ["http/1.1"],
     });
     this.#maxIdleConnections = options.maxIdleConnections ?? MAX_IDLE_CONNECTIONS;
@@ -198,7 +198,7 @@ async function exchangeOnOpenConnection(
   }
 }
 
-/** The lookup of sockets, which they do for names alone. */
+/** The DNS lookup of new connections; Node calls it for names, not for addresses. */
 function createCheckedLookup(guard: AddressGuard, resolver: Resolver): LookupFunction {
   const find = async (name: string) => {
     const addresses = await resolver.resolve(name);
