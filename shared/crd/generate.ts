@@ -77,13 +77,13 @@ end date, its removal, and an end date at the creation do not. Where the present
 from a backup after its end, every other end date does.
 
 A ClusterAccess by \`kubectl\` gives no right to a user whom the API would refuse. One whose subject is an e-mail address or the
-id of a user waits (reason \`WaitingForIdentity\`) until the API server has looked the person up: who is no member of the
+id of a user waits (reason \`WaitingForIdentity\`) until Marina's API server has looked the person up: who is no member of the
 organization with a right to its clusters gets nothing (reason \`AccessRefused\`). Within 30 s after a person ceases to be one, the
 access is deleted and what Marina granted through it is taken away. The certificate is valid until it expires, after seven days at
 most: for so long the cluster knows an e-mail address as a user, and bindings that the tenant made for that name still hold. Remove
 them yourself. Those for the id of a user are removed with the last access of the user.
 Any other subject is a name that is no person's, and ends with the access, after seven days at most. One that comes from a backup
-is issued again when the API server knows it, and it has neither expired nor been revoked; it ends when it would have ended.
+is issued again when Marina's API server knows it, and it has neither expired nor been revoked; it ends when it would have ended.
 
 Refused attempts are in the audit log of the Kubernetes API, under the annotation
 \`validation.policy.admission.k8s.io/validation_failure\`, and counted in its metric
