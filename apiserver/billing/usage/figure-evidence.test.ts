@@ -127,7 +127,7 @@ test.each<[string, Look[], string[]]>([
   for (const [now, look] of looks) {
     const figure = look === null ? undefined : { use: { storage_rwx: look[0] }, measuredAt: hour(look[1]) };
     const input = { figure, lastMeasuredAt, now: hour(now) };
-    ledger.observe((meters) => findFigureEvidence(METERED, meters, input));
+    ledger.observe((latest) => findFigureEvidence(METERED, latest, input));
     lastMeasuredAt = newestFigureTime(figure, lastMeasuredAt, hour(now));
   }
   const hoursOf = (at: Date | null) =>

@@ -3,9 +3,15 @@ import { type StorageInventory, storageInventoryKind } from "../../../shared/crd
 import { createId } from "../../../shared/program/id.ts";
 import type { Deps } from "../../deps.ts";
 import { organizationNamespace } from "../../organizations/index.ts";
+import { applyEvidence, type LatestIntervals, latestIntervalsOf } from "./apply-evidence.ts";
 import { composeEvidence, type EndReason, type Metered, type NewEvidence } from "./evidence.ts";
-import { lockLedger, readFigureTimes, readMeters, upsertFigureTimes, writeLedger } from "./ledger-store.ts";
-import { applyEvidence, type Meters, metersOf } from "./meters.ts";
+import {
+  lockLedger,
+  readFigureTimes,
+  readLatestIntervals,
+  upsertFigureTimes,
+  writeLedger,
+} from "./ledger-store.ts";
 import type { LedgerDeps } from "./round.ts";
 import { isInUse, isNothing, type Use } from "./uses.ts";
 
@@ -64,15 +70,15 @@ async function recordFigures(
     await lockLedger(tx);
     const times = await readFigureTimes(tx, kind);
     const subjects = [...new Set([...figures.keys(), ...times.keys()])];
-    const meters = await readMeters(tx, subjects);
+    const latest = await readLatestIntervals(tx, subjects);
     const found = subjects.flatMap((subject) => {
       const { figure, objectUid = "" } = figures.get(subject) ?? {};
       const place = { clusterId: null, clusterName: null, nodePoolId: null };
       const metered: Metered = { organizationId: subject, kind, subject, objectUid, ...place };
-      return findFigureEvidence(metered, meters, { figure, lastMeasuredAt: times.get(subject), now });
+      return findFigureEvidence(metered, latest, { figure, lastMeasuredAt: times.get(subject), now });
     });
     const withIds = found.map((item) => ({ ...item, id: createId() }));
-    await writeLedger(tx, withIds, applyEvidence(meters, withIds, createId), now);
+    await writeLedger(tx, withIds, applyEvidence(latest, withIds, createId), now);
     await upsertFigureTimes(tx, kind, newTimes(figures, times, now));
     return withIds;
   });
@@ -115,7 +121,7 @@ export function newestFigureTime(
  */
 export function findFigureEvidence(
   metered: Metered,
-  meters: Meters,
+  latest: LatestIntervals,
   {
     figure,
     lastMeasuredAt,
@@ -124,7 +130,7 @@ export function findFigureEvidence(
 ): NewEvidence[] {
   const measuredAt = newestFigureTime(figure, lastMeasuredAt, now);
   const next = measuredAt === lastMeasuredAt || measuredAt === undefined ? undefined : measuredAt;
-  const known = metersOf(meters, metered.kind, metered.subject);
+  const known = latestIntervalsOf(latest, metered.kind, metered.subject);
   const evidence: NewEvidence[] = [];
   let isRunning = known.some(({ endedAt }) => endedAt === null);
   const end = (at: Date, reason: EndReason) => {

@@ -5,9 +5,9 @@ import { chunk } from "../../db/statement.ts";
 import { organizations } from "../../organizations/index.ts";
 import { clusterRecords, projectedClusters, projectedNodePools } from "../../resources/project/table.ts";
 import { markDue } from "../budgets/store.ts";
+import { type LatestIntervals, type LedgerChanges, setLatestInterval } from "./apply-evidence.ts";
 import type { Evidence, EvidenceKind, Metered } from "./evidence.ts";
 import type { UsageInterval } from "./interval.ts";
-import { type LedgerChanges, type Meters, setMeter } from "./meters.ts";
 import { usageEvidence, usageFigures, usageIntervals, usageRounds, usageSources } from "./table.ts";
 
 /** Until the end of the transaction no other one writes to the ledger. */
@@ -16,17 +16,20 @@ export async function lockLedger(tx: Queryable): Promise<void> {
 }
 
 /** The last intervals of these subjects. */
-export async function readMeters(tx: Queryable, subjects: readonly string[]): Promise<Meters> {
-  const meters: Meters = new Map();
-  if (subjects.length === 0) return meters;
+export async function readLatestIntervals(
+  tx: Queryable,
+  subjects: readonly string[],
+): Promise<LatestIntervals> {
+  const latest: LatestIntervals = new Map();
+  if (subjects.length === 0) return latest;
   const { id, subject, resourceType, quantity, startedAt, endedAt } = usageIntervals;
   const rows = await tx
     .selectDistinctOn([subject, resourceType], { id, subject, resourceType, quantity, startedAt, endedAt })
     .from(usageIntervals)
     .where(and(sql`${subject} in ${valuesOf(subjects)}`, isNull(usageIntervals.correctionOf)))
     .orderBy(subject, resourceType, sql`${endedAt} desc nulls first`, desc(startedAt));
-  for (const { subject: of, ...meter } of rows) setMeter(meters, of, meter);
-  return meters;
+  for (const { subject: of, ...interval } of rows) setLatestInterval(latest, of, interval);
+  return latest;
 }
 
 /** The machines in use of each of these node pools, by the pool's id. */

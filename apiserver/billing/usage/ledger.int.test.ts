@@ -15,8 +15,8 @@ import { isBilled, type NodePool, nodePoolKind } from "../../../shared/crd/node-
 import { ensureNamespace } from "../../organizations/index.ts";
 import { startProjector } from "../../resources/project/projector.ts";
 import { startTestApp } from "../../testing/app.ts";
+import { rebuildIntervals } from "./apply-evidence.ts";
 import { listEvidence } from "./ledger-store.ts";
-import { rebuildIntervals } from "./meters.ts";
 import { createLedgerMetrics } from "./metrics.ts";
 import { runRound } from "./round.ts";
 import { usageIntervals } from "./table.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FINALIZER } from "../../../shared/crd/names.ts";
 import type { NodePoolMachine, NodePoolStatus } from "../../../shared/crd/node-pool.ts";
-import { applyEvidence } from "./meters.ts";
+import { applyEvidence } from "./apply-evidence.ts";
 import { findClusterEvidence, findMachineEvidence } from "./object-evidence.ts";
 import { at, createLedger, GONE, type Ledger, NOT_SEEN, SIZE, seenCluster, seenPool } from "./testing.ts";
 
@@ -9,7 +9,7 @@ const READY = { firstReadyAt: "2026-02-10T08:00:00Z" };
 
 describe("a cluster", () => {
   const observe = (ledger: Ledger, clock: string, status: object, change: object = {}) =>
-    ledger.observe((meters) => findClusterEvidence(seenCluster(status, change), meters, at(clock)));
+    ledger.observe((latest) => findClusterEvidence(seenCluster(status, change), latest, at(clock)));
 
   test("counts nothing before its first Ready, and nothing when it was deleted before", () => {
     const ledger = createLedger();
@@ -114,10 +114,10 @@ describe("a machine", () => {
     ...SIZE,
   });
   const observe = (ledger: Ledger, clock: string, listed: Listed, change: object = {}) =>
-    ledger.observe((meters) =>
+    ledger.observe((latest) =>
       findMachineEvidence(
         seenPool(listed as NodePoolStatus, change),
-        { meters, running: ledger.running(), lastSeenAt: at("09:59:50") },
+        { latest, running: ledger.running(), lastSeenAt: at("09:59:50") },
         at(clock),
       ),
     );
@@ -233,7 +233,7 @@ describe("a machine", () => {
 
 test("evidence of one kind leaves the quantities of others alone", () => {
   const ledger = createLedger();
-  const meters = ledger.meters;
+  const latest = ledger.latest;
   const place = { clusterId: "c", clusterName: "c", nodePoolId: null };
   const item = (kind: "control_plane" | "cluster_resources", quantities: object) => ({
     id: kind,
@@ -244,7 +244,7 @@ test("evidence of one kind leaves the quantities of others alone", () => {
     sample: { at: at("08:00:00").toISOString(), quantities, ...place },
   });
   const changes = applyEvidence(
-    meters,
+    latest,
     [item("control_plane", { control_plane: "1" }), item("cluster_resources", {})],
     () => crypto.randomUUID(),
   );

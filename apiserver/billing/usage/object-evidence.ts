@@ -1,7 +1,7 @@
 import { FINALIZER } from "../../../shared/crd/names.ts";
 import { isBilled, type NodePoolMachine, type NodePoolStatus } from "../../../shared/crd/node-pool.ts";
+import type { LatestIntervals } from "./apply-evidence.ts";
 import type { Metered, NewEvidence } from "./evidence.ts";
-import type { Meters } from "./meters.ts";
 import {
   endUse,
   followUse,
@@ -20,7 +20,7 @@ import {
  */
 export function findClusterEvidence(
   { object, uid, organizationId, clusterId, clusterName, ...seen }: SeenCluster,
-  meters: Meters,
+  latest: LatestIntervals,
   now: Date,
 ): NewEvidence[] {
   const { firstReadyAt } = object.status ?? {};
@@ -34,12 +34,12 @@ export function findClusterEvidence(
   const first = new Date(firstReadyAt);
   if (end !== undefined)
     return [
-      ...endUse(controlPlane, meters, { use, first, end }),
-      ...endUse(resources, meters, { use: {}, first, end }),
+      ...endUse(controlPlane, latest, { use, first, end }),
+      ...endUse(resources, latest, { use: {}, first, end }),
     ];
   return [
-    ...followUse(controlPlane, meters, use, { first, now }),
-    ...followUse(resources, meters, useOfStatus(object.status), { first: now, now }),
+    ...followUse(controlPlane, latest, use, { first, now }),
+    ...followUse(resources, latest, useOfStatus(object.status), { first: now, now }),
   ];
 }
 
@@ -51,8 +51,8 @@ function isReleased({ metadata }: SeenCluster["object"]): boolean {
 type GoneMachine = NonNullable<NodePoolStatus["goneMachines"]>[number];
 
 /** What the ledger holds of a pool. */
-interface PoolMeters {
-  meters: Meters;
+interface PoolLedger {
+  latest: LatestIntervals;
   /** The uids of the machines of the pool that it says are in use. */
   running: ReadonlySet<string>;
   /** The last instant at which everything that exists was seen and written to the ledger. */
@@ -65,23 +65,28 @@ interface PoolMeters {
  */
 export function findMachineEvidence(
   pool: SeenPool,
-  { meters, running, lastSeenAt }: PoolMeters,
+  { latest, running, lastSeenAt }: PoolLedger,
   now: Date,
 ): NewEvidence[] {
   const { machines = [], goneMachines = [] } = pool.object.status ?? {};
   const listed = new Set([...machines, ...goneMachines].map(({ uid }) => uid));
   const lostEnd = pool.end ?? ({ at: lastSeenAt, reason: "not_seen" } as const);
   return [
-    ...goneMachines.flatMap((machine) => findGone(toMetered(pool, machine.uid), meters, machine, pool)),
-    ...machines.flatMap((machine) => findPresent(toMetered(pool, machine.uid), meters, machine, pool, now)),
+    ...goneMachines.flatMap((machine) => findGone(toMetered(pool, machine.uid), latest, machine, pool)),
+    ...machines.flatMap((machine) => findPresent(toMetered(pool, machine.uid), latest, machine, pool, now)),
     ...[...running]
       .filter((uid) => !listed.has(uid))
-      .flatMap((uid) => end(toMetered(pool, uid), meters, lostEnd)),
+      .flatMap((uid) => end(toMetered(pool, uid), latest, lostEnd)),
   ];
 }
 
-function findGone(metered: Metered, meters: Meters, machine: GoneMachine, { plan }: SeenPool): NewEvidence[] {
-  return endUse(metered, meters, {
+function findGone(
+  metered: Metered,
+  latest: LatestIntervals,
+  machine: GoneMachine,
+  { plan }: SeenPool,
+): NewEvidence[] {
+  return endUse(metered, latest, {
     use: machine.hadNode ? useOfMachine(machine, plan) : {},
     first: new Date(machine.createdAt),
     end: { at: new Date(machine.goneAt), reason: "ended" },
@@ -90,7 +95,7 @@ function findGone(metered: Metered, meters: Meters, machine: GoneMachine, { plan
 
 function findPresent(
   metered: Metered,
-  meters: Meters,
+  latest: LatestIntervals,
   machine: NodePoolMachine,
   { plan, end: poolEnd }: SeenPool,
   now: Date,
@@ -98,12 +103,12 @@ function findPresent(
   const isCounted = isBilled(machine) && machine.vcpus !== undefined;
   const use = isCounted ? useOfMachine(machine, plan) : {};
   const first = new Date(machine.createdAt);
-  if (poolEnd !== undefined) return endUse(metered, meters, { use, first, end: poolEnd });
-  return isCounted ? followUse(metered, meters, use, { first, now }) : [];
+  if (poolEnd !== undefined) return endUse(metered, latest, { use, first, end: poolEnd });
+  return isCounted ? followUse(metered, latest, use, { first, now }) : [];
 }
 
-function end(metered: Metered, meters: Meters, at: UseEnd): NewEvidence[] {
-  return endUse(metered, meters, { use: {}, first: at.at, end: at });
+function end(metered: Metered, latest: LatestIntervals, at: UseEnd): NewEvidence[] {
+  return endUse(metered, latest, { use: {}, first: at.at, end: at });
 }
 
 function toMetered(pool: SeenPool, machineUID: string): Metered {

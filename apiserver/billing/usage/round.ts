@@ -3,16 +3,16 @@ import { createId, NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { findLastSeenAt } from "../../resources/project/index.ts";
+import { applyEvidence, type LatestIntervals, type LedgerChanges } from "./apply-evidence.ts";
 import type { Evidence, NewEvidence } from "./evidence.ts";
 import {
   lockLedger,
-  readMeters,
+  readLatestIntervals,
   readRunningMachines,
   readSeenAt,
   writeLedger,
   writeSeenAt,
 } from "./ledger-store.ts";
-import { applyEvidence, type LedgerChanges, type Meters } from "./meters.ts";
 import type { LedgerMetrics } from "./metrics.ts";
 import { findClusterEvidence, findMachineEvidence } from "./object-evidence.ts";
 import {
@@ -94,11 +94,11 @@ interface CheckedBatch {
 
 async function checkClusters(tx: Queryable, uids: readonly string[], now: Date): Promise<CheckedBatch> {
   const sources = await readSeenClusters(tx, uids);
-  const meters = await readMeters(
+  const latest = await readLatestIntervals(
     tx,
     sources.map(({ seen }) => seen.clusterId),
   );
-  return checkSources(sources, meters, (seen) => findClusterEvidence(seen, meters, now));
+  return checkSources(sources, latest, (seen) => findClusterEvidence(seen, latest, now));
 }
 
 async function checkPools(tx: Queryable, uids: readonly string[], now: Date): Promise<CheckedBatch> {
@@ -112,23 +112,23 @@ async function checkPools(tx: Queryable, uids: readonly string[], now: Date): Pr
     [...(object.status?.machines ?? []), ...(object.status?.goneMachines ?? [])].map(({ uid }) => uid),
   );
   const running = [...runningByPool.values()].flatMap((machines) => [...machines]);
-  const meters = await readMeters(tx, [...new Set([...listed, ...running])]);
-  return checkSources(sources, meters, (seen) => {
+  const latest = await readLatestIntervals(tx, [...new Set([...listed, ...running])]);
+  return checkSources(sources, latest, (seen) => {
     const ofPool = runningByPool.get(seen.nodePoolId) ?? new Set<string>();
-    return findMachineEvidence(seen, { meters, running: ofPool, lastSeenAt }, now);
+    return findMachineEvidence(seen, { latest, running: ofPool, lastSeenAt }, now);
   });
 }
 
 function checkSources<SeenObject>(
   sources: readonly { seen: SeenObject; version: CheckedSource; isReplaced: boolean }[],
-  meters: Meters,
+  latest: LatestIntervals,
   find: (seen: SeenObject) => NewEvidence[],
 ): CheckedBatch {
   const batch: CheckedBatch = { versions: [], evidence: [], changes: { opened: [], ended: [] } };
   for (const { seen, version, isReplaced } of sources) {
     batch.versions.push(version);
     const evidence = isReplaced ? [] : find(seen).map((item) => ({ ...item, id: createId() }));
-    const { opened, ended } = applyEvidence(meters, evidence, createId);
+    const { opened, ended } = applyEvidence(latest, evidence, createId);
     batch.evidence.push(...evidence);
     batch.changes.opened.push(...opened);
     batch.changes.ended.push(...ended);

@@ -2,8 +2,8 @@ import { asc, eq } from "drizzle-orm";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import type { NodePool, NodePoolStatus } from "../../../shared/crd/node-pool.ts";
 import type { Queryable } from "../../db/client.ts";
+import { applyEvidence, type LatestIntervals, type LedgerInterval } from "./apply-evidence.ts";
 import type { Evidence, NewEvidence } from "./evidence.ts";
-import { applyEvidence, type LedgerInterval, type Meters } from "./meters.ts";
 import { usageIntervals } from "./table.ts";
 import type { SeenCluster, SeenPool, UseEnd } from "./uses.ts";
 
@@ -38,10 +38,10 @@ export function seenPool(
 export interface Ledger {
   evidence: Evidence[];
   intervals: LedgerInterval[];
-  meters: Meters;
+  latest: LatestIntervals;
   /** The subjects that it says are in use. */
   running(): Set<string>;
-  observe(find: (meters: Meters) => NewEvidence[]): void;
+  observe(find: (latest: LatestIntervals) => NewEvidence[]): void;
   /** `<type> <quantity> <start>-<end>`, sorted. */
   uses(): string[];
 }
@@ -49,16 +49,16 @@ export interface Ledger {
 export function createLedger(): Ledger {
   const evidence: Evidence[] = [];
   const intervals: LedgerInterval[] = [];
-  const meters: Meters = new Map();
+  const latest: LatestIntervals = new Map();
   return {
     evidence,
     intervals,
-    meters,
+    latest,
     running: () => new Set(intervals.filter(({ endedAt }) => endedAt === null).map(({ subject }) => subject)),
     observe(find) {
-      const found = find(meters).map((item) => ({ ...item, id: crypto.randomUUID() }));
+      const found = find(latest).map((item) => ({ ...item, id: crypto.randomUUID() }));
       evidence.push(...found);
-      const { opened, ended } = applyEvidence(meters, found, () => crypto.randomUUID());
+      const { opened, ended } = applyEvidence(latest, found, () => crypto.randomUUID());
       for (const { id, endedAt } of ended)
         for (const interval of intervals) if (interval.id === id) interval.endedAt = endedAt;
       intervals.push(...opened);

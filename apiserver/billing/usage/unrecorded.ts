@@ -4,17 +4,22 @@ import { configMapKind } from "../../../shared/kube/core-kinds.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { chunk } from "../../db/statement.ts";
 import type { ConfigMapDeps } from "../../resources/platform-config.ts";
+import {
+  applyEvidence,
+  type LatestInterval,
+  type LatestIntervals,
+  latestIntervalsOf,
+} from "./apply-evidence.ts";
 import { composeEvidence, type EvidenceKind, type Metered, type NewEvidence } from "./evidence.ts";
 import {
   listRunningWithoutObject,
   lockLedger,
   readLastMetered,
+  readLatestIntervals,
   readListedMachines,
-  readMeters,
   readSeenAt,
   writeLedger,
 } from "./ledger-store.ts";
-import { applyEvidence, type Meter, type Meters, metersOf } from "./meters.ts";
 import type { LedgerDeps } from "./round.ts";
 
 const KINDS: Record<UnrecordedUse["kind"], EvidenceKind[]> = {
@@ -34,17 +39,17 @@ export async function followUnrecorded(deps: LedgerDeps & ConfigMapDeps): Promis
     const evidence = await db.transaction(async (tx) => {
       await lockLedger(tx);
       const subjects = uses.map(({ subject }) => subject);
-      const [last, meters] = [
+      const [lastMetered, latest] = [
         await readLastMetered(tx, subjects, METERED_KINDS),
-        await readMeters(tx, subjects),
+        await readLatestIntervals(tx, subjects),
       ];
       const found = uses.flatMap((use) =>
-        last
+        lastMetered
           .filter(({ kind, subject }) => subject === use.subject && KINDS[use.kind].includes(kind))
-          .flatMap((metered) => findUnrecordedEvidence(metered, meters, use)),
+          .flatMap((metered) => findUnrecordedEvidence(metered, latest, use)),
       );
       const withIds = found.map((item) => ({ ...item, id: createId() }));
-      await writeLedger(tx, withIds, applyEvidence(meters, withIds, createId), now());
+      await writeLedger(tx, withIds, applyEvidence(latest, withIds, createId), now());
       return withIds;
     });
     deps.ledgerMetrics.onEvidence(evidence);
@@ -66,7 +71,7 @@ export async function endUnpublished(deps: LedgerDeps & ConfigMapDeps): Promise<
     );
     const listed = await readListedMachines(tx, unpublished);
     const left = unpublished.filter(({ subject }) => !listed.has(subject));
-    const meters = await readMeters(
+    const latest = await readLatestIntervals(
       tx,
       left.map(({ subject }) => subject),
     );
@@ -74,7 +79,7 @@ export async function endUnpublished(deps: LedgerDeps & ConfigMapDeps): Promise<
       ...composeEvidence(metered, seenAt, {}, "not_seen"),
       id: createId(),
     }));
-    await writeLedger(tx, ended, applyEvidence(meters, ended, createId), now);
+    await writeLedger(tx, ended, applyEvidence(latest, ended, createId), now);
     return ended;
   });
   deps.ledgerMetrics.onEvidence(evidence);
@@ -87,27 +92,27 @@ async function readPublished({ kube, config }: ConfigMapDeps): Promise<Unrecorde
 /** Evidence of a use that no object records, as far as the ledger does not have it: no second of it is left out. */
 function findUnrecordedEvidence(
   metered: Metered,
-  meters: Meters,
+  latest: LatestIntervals,
   { goneAt }: Pick<UnrecordedUse, "goneAt">,
 ): NewEvidence[] {
-  const known = metersOf(meters, metered.kind, metered.subject);
+  const known = latestIntervalsOf(latest, metered.kind, metered.subject);
   const end = goneAt === undefined ? [] : [composeEvidence(metered, new Date(goneAt), {}, "ended")];
   if (known.some(({ endedAt }) => endedAt === null)) return end;
-  const lostMs = findLostMs(known, meters.get(metered.subject)?.get("control_plane"));
-  const lost = known.filter((meter) => isLostAt(lostMs, meter));
+  const lostMs = findLostMs(known, latest.get(metered.subject)?.get("control_plane"));
+  const lost = known.filter((interval) => isLostAt(lostMs, interval));
   if (lost.length === 0 || (goneAt !== undefined && Date.parse(goneAt) <= lostMs)) return [];
   const use = Object.fromEntries(lost.map(({ resourceType, quantity }) => [resourceType, Number(quantity)]));
   return [composeEvidence(metered, new Date(lostMs), use), ...end];
 }
 
-/** When the object of these meters was lost: a control plane ends with its Cluster, and is resumed from there. */
-function findLostMs(known: readonly Meter[], controlPlane: Meter | undefined): number {
+/** When the object of these intervals was lost: a control plane ends with its Cluster, and is resumed from there. */
+function findLostMs(known: readonly LatestInterval[], controlPlane: LatestInterval | undefined): number {
   const ends = controlPlane === undefined ? known : [controlPlane];
   return Math.max(...ends.map(({ startedAt, endedAt }) => (endedAt ?? startedAt).getTime()));
 }
 
 /** Whether a use ended with its object. One that began after that instant, by another clock, ended as it began. */
-function isLostAt(lostMs: number, { startedAt, endedAt }: Meter): boolean {
+function isLostAt(lostMs: number, { startedAt, endedAt }: LatestInterval): boolean {
   const endMs = endedAt?.getTime() ?? 0;
   return endMs === lostMs || (endMs > lostMs && endMs === startedAt.getTime());
 }

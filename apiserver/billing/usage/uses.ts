@@ -1,7 +1,7 @@
 import type { Cluster, ClusterSpec, ClusterStatus } from "../../../shared/crd/cluster.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
+import { type LatestInterval, type LatestIntervals, latestIntervalsOf } from "./apply-evidence.ts";
 import { composeEvidence, type EndReason, type Metered, type NewEvidence } from "./evidence.ts";
-import { type Meter, type Meters, metersOf } from "./meters.ts";
 
 /** In the units of UsageInterval; 0 and undefined: not in use. */
 export type Use = Record<string, number | undefined>;
@@ -46,11 +46,11 @@ export function useOfMachine({ vcpus, memoryGB, diskGB }: MachineSize, plan: str
  */
 export function followUse(
   metered: Metered,
-  meters: Meters,
+  latest: LatestIntervals,
   use: Use,
   { first, now }: { first: Date; now: Date },
 ): NewEvidence[] {
-  const known = metersOf(meters, metered.kind, metered.subject);
+  const known = latestIntervalsOf(latest, metered.kind, metered.subject);
   if (isInUse(known, use)) return [];
   return [composeEvidence(metered, known.length === 0 ? first : now, use)];
 }
@@ -58,18 +58,18 @@ export function followUse(
 /** Evidence that the subject used this from `first` to its end, as far as the ledger does not say so. */
 export function endUse(
   metered: Metered,
-  meters: Meters,
+  latest: LatestIntervals,
   { use, first, end }: { use: Use; first: Date; end: UseEnd },
 ): NewEvidence[] {
-  const known = metersOf(meters, metered.kind, metered.subject);
+  const known = latestIntervalsOf(latest, metered.kind, metered.subject);
   const ended = composeEvidence(metered, end.at, {}, end.reason);
   if (known.some(isRunning)) return [ended];
   if (known.length > 0 || isNothing(use) || first >= end.at) return [];
   return [composeEvidence(metered, first, use), ended];
 }
 
-/** Whether these meters of one subject say that it uses this, and nothing else. */
-export function isInUse(known: readonly Meter[], use: Use): boolean {
+/** Whether these intervals of one subject say that it uses this, and nothing else. */
+export function isInUse(known: readonly LatestInterval[], use: Use): boolean {
   const running = known.filter(isRunning);
   const wanted = usedOf(use);
   const quantityOf = (type: string) => running.find(({ resourceType }) => resourceType === type)?.quantity;
@@ -87,7 +87,7 @@ function usedOf(use: Use): [type: string, quantity: number | undefined][] {
   return Object.entries(use).filter(([, quantity = 0]) => quantity > 0);
 }
 
-function isRunning({ endedAt }: Meter): boolean {
+function isRunning({ endedAt }: LatestInterval): boolean {
   return endedAt === null;
 }
 

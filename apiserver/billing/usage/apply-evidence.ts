@@ -9,10 +9,13 @@ export interface LedgerInterval extends UsageInterval {
 }
 
 /** The last interval of one resource type of one subject: what is in use, and until when it is billed. */
-export type Meter = Pick<LedgerInterval, "id" | "resourceType" | "quantity" | "startedAt" | "endedAt">;
+export type LatestInterval = Pick<
+  LedgerInterval,
+  "id" | "resourceType" | "quantity" | "startedAt" | "endedAt"
+>;
 
-/** The meters of each subject by resource type. */
-export type Meters = Map<string, Map<MeteredType, Meter>>;
+/** The latest intervals of each subject, by resource type. */
+export type LatestIntervals = Map<string, Map<MeteredType, LatestInterval>>;
 
 /** What evidence changes in the ledger. */
 export interface LedgerChanges {
@@ -21,23 +24,29 @@ export interface LedgerChanges {
   ended: { id: string; endedAt: Date }[];
 }
 
-/** The meters of a subject that evidence of this kind covers. */
-export function metersOf(meters: Meters, kind: EvidenceKind, subject: string): Meter[] {
-  return [...(meters.get(subject)?.values() ?? [])].filter((meter) => isOfKind(kind, meter.resourceType));
+/** The latest intervals of a subject that evidence of this kind covers. */
+export function latestIntervalsOf(
+  latest: LatestIntervals,
+  kind: EvidenceKind,
+  subject: string,
+): LatestInterval[] {
+  return [...(latest.get(subject)?.values() ?? [])].filter((interval) =>
+    isOfKind(kind, interval.resourceType),
+  );
 }
 
-/** Makes `meter` the last one of its resource type. */
-export function setMeter(meters: Meters, subject: string, meter: Meter): void {
-  const ofSubject = meters.get(subject) ?? new Map<MeteredType, Meter>();
-  meters.set(subject, ofSubject.set(meter.resourceType, meter));
+/** Makes `interval` the last one of its resource type. */
+export function setLatestInterval(latest: LatestIntervals, subject: string, interval: LatestInterval): void {
+  const ofSubject = latest.get(subject) ?? new Map<MeteredType, LatestInterval>();
+  latest.set(subject, ofSubject.set(interval.resourceType, interval));
 }
 
 /**
- * The changes that follow from evidence, in its order; `meters` is updated. An interval never begins before the end of
+ * The changes that follow from evidence, in its order; `latest` is updated. An interval never begins before the end of
  * the one before it and never ends before its own start, so that no second counts twice whatever the times say.
  */
 export function applyEvidence(
-  meters: Meters,
+  latest: LatestIntervals,
   evidence: readonly Evidence[],
   newId: () => string,
 ): LedgerChanges {
@@ -46,18 +55,18 @@ export function applyEvidence(
   for (const item of evidence) {
     const at = new Date(item.sample.at);
     const wanted = readQuantities(item);
-    for (const meter of metersOf(meters, item.kind, item.subject)) {
-      if (meter.endedAt !== null || meter.quantity === wanted.get(meter.resourceType)) continue;
-      meter.endedAt = latest(at, meter.startedAt);
-      if (!opened.has(meter.id)) ended.set(meter.id, meter.endedAt);
+    for (const interval of latestIntervalsOf(latest, item.kind, item.subject)) {
+      if (interval.endedAt !== null || interval.quantity === wanted.get(interval.resourceType)) continue;
+      interval.endedAt = laterOf(at, interval.startedAt);
+      if (!opened.has(interval.id)) ended.set(interval.id, interval.endedAt);
     }
     for (const [resourceType, quantity] of wanted) {
-      const before = meters.get(item.subject)?.get(resourceType);
+      const before = latest.get(item.subject)?.get(resourceType);
       if (before?.endedAt === null) continue;
-      const startedAt = before === undefined ? at : latest(at, before.endedAt);
+      const startedAt = before === undefined ? at : laterOf(at, before.endedAt);
       const interval = toInterval(item, { id: newId(), resourceType, quantity, startedAt });
       opened.set(interval.id, interval);
-      setMeter(meters, item.subject, interval);
+      setLatestInterval(latest, item.subject, interval);
     }
   }
   return { opened: [...opened.values()], ended: [...ended].map(([id, endedAt]) => ({ id, endedAt })) };
@@ -81,6 +90,6 @@ function toInterval(
   return { ...use, endedAt: null, organizationId, clusterId, clusterName, nodePoolId, subject, evidenceId };
 }
 
-function latest(one: Date, other: Date): Date {
+function laterOf(one: Date, other: Date): Date {
   return one > other ? one : other;
 }

@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import {
+  applyEvidence,
+  type LatestIntervals,
+  type LedgerInterval,
+  rebuildIntervals,
+} from "./apply-evidence.ts";
 import type { Evidence } from "./evidence.ts";
-import { applyEvidence, type LedgerInterval, type Meters, rebuildIntervals } from "./meters.ts";
 
 const START = Date.UTC(2026, 1, 10);
 
@@ -80,10 +85,13 @@ test("a rebuild from all evidence gives what its application in any parts gave",
         const [first, second] = [Math.min(one, other), Math.max(one, other)];
         for (const part of [items.slice(0, first), items.slice(first, second), items.slice(second)]) {
           // As the next transaction reads them: copies of what is stored.
-          const meters: Meters = new Map();
-          for (const { subject, ...meter } of stored.values())
-            meters.set(subject, (meters.get(subject) ?? new Map()).set(meter.resourceType, { ...meter }));
-          const { opened, ended } = applyEvidence(meters, part, newId);
+          const latest: LatestIntervals = new Map();
+          for (const { subject, ...interval } of stored.values())
+            latest.set(
+              subject,
+              (latest.get(subject) ?? new Map()).set(interval.resourceType, { ...interval }),
+            );
+          const { opened, ended } = applyEvidence(latest, part, newId);
           for (const interval of opened) stored.set(interval.id, interval);
           for (const { id, endedAt } of ended) {
             const interval = stored.get(id);
