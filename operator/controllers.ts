@@ -9,7 +9,7 @@ import { CAPABILITIES, publishCapabilities, watchCapabilities } from "./capabili
 import { createInfrastructureReader } from "./capi/infrastructure.ts";
 import { createTopologyWrites } from "./capi/topology.ts";
 import { createProber, probeEndpoint } from "./cluster/probe.ts";
-import { createRefusals } from "./cluster/refusals.ts";
+import { createRejections } from "./cluster/rejections.ts";
 import { runCluster } from "./cluster/run.ts";
 import { createChecksReader, createUpgradeChecker } from "./cluster/upgrade-checks.ts";
 import { watchClusters } from "./cluster/watch.ts";
@@ -79,7 +79,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     addOnObstacles,
     infrastructure: createInfrastructureReader(client),
     throttle: createStatusThrottle({ counters: ["nodePools", "nodes"] }),
-    refusals: createRefusals(),
+    rejections: createRejections(),
     topologyWrites,
     upgradeChecker,
     now,

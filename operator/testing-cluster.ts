@@ -60,7 +60,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], tenantRecord: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,
-    refused: new Map(),
+    rejected: new Map(),
     upgradeChecks: [],
     settings,
   };

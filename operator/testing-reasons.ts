@@ -116,7 +116,7 @@ export const clusters: [string, ClusterFixture][] = [
     "TaintsUnavailable",
     ready()
       .withPools(makePool("web"), makePool("gpu", { nodeTaints: [{ key: "gpu", effect: "NoSchedule" }] }))
-      .with({ refused: new Map([["taints", "not here"]]) }),
+      .with({ rejected: new Map([["taints", "not here"]]) }),
   ],
   [
     "DuplicateName",

@@ -39,7 +39,7 @@ import {
   retainServicePlan,
 } from "./package.ts";
 import { choosePools, type PoolChoice } from "./pools.ts";
-import { describeRefused, withLiveParts } from "./refusals.ts";
+import { describeRejected, withLiveParts } from "./rejections.ts";
 import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-gate.ts";
 
 /** The desired state, or why there is none. A `problem` in addition to the state is about a part that was left unchanged. */
@@ -134,29 +134,29 @@ export function decideChildren(
   const [unsupported] = findUnsupported(desired, choice.capabilities);
   if (unsupported !== undefined)
     return { ok: false, problem: composeUnsupported(choice.classRef.name, unsupported), target };
-  const retained = withLiveParts(composeCapiCluster(desired, choice.capabilities), live, observed.refused);
-  const refused = describeRefused(observed);
+  const retained = withLiveParts(composeCapiCluster(desired, choice.capabilities), live, observed.rejected);
+  const rejected = describeRejected(observed);
   return {
     ok: true,
     target,
     subnet,
-    problem: findBlockedUpgrade(upgrade) ?? choice.problem ?? refused.problem,
+    problem: findBlockedUpgrade(upgrade) ?? choice.problem ?? rejected.problem,
     policyProblem:
       policy.listProblem ??
       policy.limitProblem ??
-      refused.policyProblem ??
+      rejected.policyProblem ??
       findRetainedLimit(desired.apiServerRateLimit, retained),
     unapplied: [
       ...(lack === undefined ? [] : [{ field: "version", ...lack }]),
       ...(forbidden === undefined ? [] : [{ field: "controlPlaneReplicas", ...forbidden }]),
-      ...refused.unapplied,
+      ...rejected.unapplied,
       ...unapplied,
     ],
     capiCluster: withAppliedHash(retained, ANNOTATION_APPLIED),
   };
 }
 
-/** The problem when the rate limit stays as it was, as where Cluster API did not say what it refused; undefined = it is as specified. */
+/** The problem when the rate limit stays as it was, as where Cluster API did not say what it rejected; undefined = it is as specified. */
 function findRetainedLimit(
   wanted: DesiredCluster["apiServerRateLimit"],
   retained: CapiCluster,

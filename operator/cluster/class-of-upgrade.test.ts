@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ALL_VARIABLES, makeClass } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
-import { actions, running, SHORTER, settleWhole, sizeCause, type Validate } from "./testing-refusals.ts";
+import { actions, running, SHORTER, settleWhole, sizeCause, type Validate } from "./testing-rejections.ts";
 
 describe("the class of an upgrade lacks what the cluster uses", () => {
   const v2 = { class: "standard-v2", namespace: "marina-system", controlPlaneReplicas: 1 };

@@ -139,7 +139,7 @@ function decideWorkers({ observed: { cluster, capi, pools: all }, pools }: Facts
   return clusterCondition(type, "True", "Available", "All nodes are ready.");
 }
 
-/** Pools that a quota, a duplicate name or a refusal keeps back are there, without nodes; a deleted one is about to be gone. */
+/** Pools that a quota, a duplicate name or a rejection keeps back are there, without nodes; a deleted one is about to be gone. */
 function describeNoPools(all: ObservedCluster["pools"]): string {
   const left = all.filter(({ pool }) => pool.metadata.deletionTimestamp === undefined);
   if (left.length === 0) return "The cluster has no node pools.";

@@ -132,7 +132,7 @@ test.each<[string, ClusterFixture]>([
     withoutCapi(withoutMemory(created())),
   ],
   [
-    "that its class refuses",
+    "that its class rejects",
     aCluster()
       .with({ applyFailure: { kind: "rejected", message: "no" } })
       .reconciled()

@@ -77,11 +77,11 @@ export interface ApplyFailure {
 }
 
 /**
- * A part of its Cluster that Cluster API refuses: the taints of all pools, the size of the machines of a pool, all of a pool (by
+ * A part of its Cluster that Cluster API rejects: the taints of all pools, the size of the machines of a pool, all of a pool (by
  * the name of its object), a variable, the version, the control plane; `unknown`: Cluster
  * API did not say which.
  */
-export type RefusedPart =
+export type RejectedPart =
   | "taints"
   | "version"
   | `machine ${string}`
@@ -90,10 +90,10 @@ export type RefusedPart =
   | "control plane"
   | "unknown";
 
-/** What is refused, and why: in tenants' words, but of `version` and `unknown`, whose text is that of Cluster API. */
-export type Refused = ReadonlyMap<RefusedPart, string>;
+/** What is rejected, and why: in tenants' words, but of `version` and `unknown`, whose text is that of Cluster API. */
+export type Rejected = ReadonlyMap<RejectedPart, string>;
 
-export const NOTHING_REFUSED: Refused = new Map();
+export const NOTHING_REJECTED: Rejected = new Map();
 
 /** All that is known about one cluster when it is reconciled: plain data, no client. */
 export interface ObservedCluster {
@@ -133,8 +133,8 @@ export interface ObservedCluster {
   applyFailure: ApplyFailure | undefined;
   /** Why Cluster API rejected the next version in this reconcile; the rest is applied without it. */
   upgradeRejection: string | undefined;
-  /** What Cluster API refused, in this reconcile or not long ago: each part stays as it is there, and the rest is applied. */
-  refused: Refused;
+  /** What Cluster API rejected, in this reconcile or not long ago: each part stays as it is there, and the rest is applied. */
+  rejected: Rejected;
   /** What the upgrade finds that is to be checked; undefined = not read yet, or there is none. */
   upgradeChecks: readonly UpgradeCheck[] | undefined;
   settings: ClusterSettings;
@@ -203,7 +203,7 @@ export function observeCluster(
     },
     applyFailure: undefined,
     upgradeRejection: undefined,
-    refused: NOTHING_REFUSED,
+    rejected: NOTHING_REJECTED,
     upgradeChecks: undefined,
     settings,
   };

@@ -21,25 +21,25 @@ export interface PoolChoice {
 }
 
 /**
- * Every pool as specified; one that is blocked keeps the size and the machine that Cluster API has, or is left out. Of one that
- * Cluster API refuses the refused part is as it has it, and a new one is left out.
+ * Every pool as specified; one that is blocked keeps the size and the machine that Cluster API has, or is left out. In one that
+ * Cluster API rejects, the rejected part is as it is there, and a new one is left out.
  */
 export function choosePools(
   observed: ObservedCluster,
   { variables }: Pick<ClassCapabilities, "variables">,
   now: Date,
 ): PoolChoice {
-  const { capi, settings, refused } = observed;
+  const { capi, settings, rejected } = observed;
   const livePools = readLivePools(capi?.object);
   // Where the class sets taints by its own variable, the gate says nothing.
-  const areTaintsRefused = refused.has("taints") && !variables.has("nodeTaints");
+  const areTaintsRejected = rejected.has("taints") && !variables.has("nodeTaints");
   const choice: PoolChoice = { pools: [], unapplied: [] };
   for (const one of observed.pools.filter((each) => isDesired(observed, each, now))) {
     const { pool, capi: deployment, blocked, machines } = one;
     const { name } = pool.metadata;
     const live = livePools.get(name);
-    const lacksTaints = areTaintsRefused && (pool.spec.nodeTaints ?? []).length > 0;
-    const isMachineRefused = refused.has(`machine ${name}`);
+    const lacksTaints = areTaintsRejected && (pool.spec.nodeTaints ?? []).length > 0;
+    const isMachineRejected = rejected.has(`machine ${name}`);
     const problem = findProblem(observed, one, lacksTaints);
     if (problem !== undefined)
       choice.unapplied.push({ field: `${UNAPPLIED_POOL_PREFIX}${name}`, ...problem });
@@ -50,7 +50,7 @@ export function choosePools(
     const desired = {
       ...specified,
       ...(lacksTaints && { taints: [] }),
-      ...((isKept || isMachineRefused) && live?.machine && { machine: live.machine }),
+      ...((isKept || isMachineRejected) && live?.machine && { machine: live.machine }),
     };
     choice.pools.push(
       isKept && live !== undefined ? { ...desired, size: live.size } : limitGrowth(desired, machines),
@@ -69,13 +69,13 @@ function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Dat
 
 /** Why a pool is not as specified in the topology although it may be. Without its taints a new one would take Pods that it is not meant for. */
 function findProblem(
-  { refused, capi }: ObservedCluster,
+  { rejected, capi }: ObservedCluster,
   { pool }: ObservedClusterPool,
   lacksTaints: boolean,
 ): Pick<UnappliedPart, "reason" | "message"> | undefined {
   const { name } = pool.metadata;
   const shown = displayNameOf(pool);
-  const why = refused.get(`pool ${name}`) ?? refused.get(`machine ${name}`);
+  const why = rejected.get(`pool ${name}`) ?? rejected.get(`machine ${name}`);
   if (why !== undefined) {
     const message = `Cluster API rejects the node pool ${shown} as specified: ${why}. Change it, or ask the platform's operator.`;
     return { reason: "RejectedByClusterAPI", message };
@@ -96,10 +96,10 @@ export function measurePools(
   const { nodeDegradedAfterSeconds, poolDefaults } = observed.settings;
   // The cluster does not wait for a blocked pool that was never created.
   const livePools = readLivePools(observed.capi?.object);
-  const refused = new Set(unapplied.map(({ field }) => field));
+  const unappliedFields = new Set(unapplied.map(({ field }) => field));
   const found = observed.pools.map((one) => ({
     ...one,
-    blocked: one.blocked || refused.has(`${UNAPPLIED_POOL_PREFIX}${one.pool.metadata.name}`),
+    blocked: one.blocked || unappliedFields.has(`${UNAPPLIED_POOL_PREFIX}${one.pool.metadata.name}`),
   }));
   const admitted = found.filter(({ pool, blocked, capi }) => {
     const isLeftOut = blocked || isExpiredPool(pool, livePools.get(pool.metadata.name), now);

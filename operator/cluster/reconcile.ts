@@ -25,7 +25,7 @@ import { composeBegunUpgrade, composeForeignPoolEvent, composePhaseEvents } from
 import { findHandledRecreation, findLoss, planRecreation, recordCapiUid } from "./loss.ts";
 import { decideRulesState, isReportedInForce } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { composeRejection } from "./refusals.ts";
+import { composeRejection } from "./rejections.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
 import { decideUpgrade } from "./upgrade-gate.ts";
 import {
@@ -72,7 +72,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const isApplyDeferred = rules === "unsent" && isReportedInForce(observed);
   const toApply = isApplyDeferred ? NO_STEPS : steps;
   const unapplied = decision.ok ? decision.unapplied : [];
-  // What is not sent is not refused, nor is it applied.
+  // What is not sent is not rejected, nor is it applied.
   const isUnavailable = observed.applyFailure?.kind === "unavailable";
   const isAsBefore = isApplyDeferred || isUnavailable || isSuspended(observed.cluster);
   const input: StatusInput = {

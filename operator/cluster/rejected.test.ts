@@ -9,7 +9,7 @@ import { aCondition, NOW, observeBlue, secondsAgo } from "./testing.ts";
 import { conditionOf, topologyOf } from "./testing-plan.ts";
 import { reasonOf, statusAfter } from "./testing-status.ts";
 
-const TAINTS_REFUSED = { refused: new Map([["taints", "the gate is off"]] as const) };
+const TAINTS_REJECTED = { rejected: new Map([["taints", "the gate is off"]] as const) };
 
 test("taints that Cluster API does not take keep their own new pool out, and nothing else", () => {
   const taint = { key: "gpu", effect: "NoSchedule" } as const;
@@ -17,10 +17,10 @@ test("taints that Cluster API does not take keep their own new pool out, and not
   const running = aCluster().withPools(makePool("web"), tainted);
   const poolsOf = (fixture: typeof running) => topologyOf(fixture.plan())?.workers?.machineDeployments;
   expect(poolsOf(running)?.map(({ name }) => name)).toEqual(["web", "gpu"]);
-  expect(poolsOf(running.with(TAINTS_REFUSED))?.map(({ name }) => name)).toEqual(["web"]);
+  expect(poolsOf(running.with(TAINTS_REJECTED))?.map(({ name }) => name)).toEqual(["web"]);
   // A pool that has its taints is not removed on account of a gate that was closed later, but Cluster API takes them no more.
   const before = aCluster().withPools(makePool("web")).ready();
-  const closed = before.withPools(makePool("web"), tainted).reconciled().with(TAINTS_REFUSED);
+  const closed = before.withPools(makePool("web"), tainted).reconciled().with(TAINTS_REJECTED);
   expect(poolsOf(closed)).toMatchObject([{ name: "web" }, { name: "gpu" }]);
   expect(poolsOf(closed)?.filter(({ taints }) => taints !== undefined)).toEqual([]);
   const known = [expect.objectContaining({ field: "nodePools/gpu", reason: "TaintsUnavailable" })];
@@ -90,12 +90,12 @@ describe("an apply that Cluster API does not accept", () => {
 
   test("it keeps its network, for it is retried, and gives it up with its deletion at once", () => {
     const taken = aCluster().reconciled();
-    const refused = taken.with({
+    const rejected = taken.with({
       capi: undefined,
       applyFailure: { kind: "rejected", message: "is invalid" },
     });
-    expect(refused.plan()).toMatchObject({ apply: [], remove: [] });
-    const { remove, releaseFinalizer } = refused.deleting().plan();
+    expect(rejected.plan()).toMatchObject({ apply: [], remove: [] });
+    const { remove, releaseFinalizer } = rejected.deleting().plan();
     const { name } = taken.observed.locks.own ?? {};
     expect(remove).toContainEqual(expect.objectContaining({ verb: "delete", kind: configMapKind, name }));
     expect([name, releaseFinalizer]).toEqual([expect.stringMatching(/^subnet-/), true]);

@@ -14,11 +14,11 @@ import { objectKey } from "../../shared/kube/object.ts";
 import { CLUSTER_ID, NAMESPACE, ORG, settings } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 import { ANNOTATION_PAUSED } from "./children.ts";
-import { createRefusals } from "./refusals.ts";
+import { createRejections } from "./rejections.ts";
 import { type ClusterDeps, runCluster } from "./run.ts";
 import { makeRunContext, makeRunDeps, showPlatform } from "./testing-run.ts";
 
-const refused = new KubeError({
+const rejected = new KubeError({
   status: 403,
   reason: "Forbidden",
   kubeMessage: 'clusters.cluster.x-k8s.io "demo" is forbidden: denied by policy',
@@ -81,7 +81,7 @@ async function runWith(
 test("a rejected deletion says why it waits, with a Warning and the whole error in the log, and is tried again in a minute", async () => {
   const fixture = aCluster().ready().deleting();
   const { result, statuses, events, logged } = await runWith(fixture, {
-    delete: () => Promise.reject(refused),
+    delete: () => Promise.reject(rejected),
   });
   expect(result).toEqual({ requeueAfterMs: 60_000 });
   const [status] = statuses;
@@ -90,31 +90,31 @@ test("a rejected deletion says why it waits, with a Warning and the whole error 
   expect(findCondition(status?.conditions, "Stalled")).toMatchObject({ reason: "RejectedByClusterAPI" });
   const warnings = events.filter(({ type }) => type === "Warning");
   expect(warnings).toMatchObject([{ reason: "RejectedByClusterAPI", note: status?.message }]);
-  expect(logged).toMatchObject([{ cluster: `${NAMESPACE}/demo`, err: { cause: refused } }]);
+  expect(logged).toMatchObject([{ cluster: `${NAMESPACE}/demo`, err: { cause: rejected } }]);
 });
 
-test("a refused part whose time ends during a run is tried again all the same", async () => {
+test("a rejected part whose time ends during a run is tried again all the same", async () => {
   let nowMs = 0;
   const fixture = aCluster().ready();
-  const refusals = createRefusals(() => nowMs);
+  const rejections = createRejections(() => nowMs);
   // The run records it, and has read the clock for the last time before its minute ends.
-  const find: typeof refusals.find = (key, observed) => {
-    const found = refusals.find(key, observed);
+  const find: typeof rejections.find = (key, observed) => {
+    const found = rejections.find(key, observed);
     nowMs = 60_000;
     return found;
   };
-  refusals.record(`${NAMESPACE}/demo`, fixture.observed, new Map([["machine web", "no"]]));
+  rejections.record(`${NAMESPACE}/demo`, fixture.observed, new Map([["machine web", "no"]]));
   nowMs = 59_999;
-  const { result } = await runWith(fixture, {}, { refusals: { ...refusals, find } });
+  const { result } = await runWith(fixture, {}, { rejections: { ...rejections, find } });
   expect(result?.requeueAfterMs).toBeLessThanOrEqual(1);
 });
 
-test("a refused resumption is not taken for a refusal of the upgrade that was to follow it", async () => {
+test("a rejected resumption is not taken for a rejection of the upgrade that was to follow it", async () => {
   const fixture = paused(aCluster().ready()).withSpec({ version: "1.35" });
   let attempts = 0;
   const jsonPatch = () => {
     attempts += 1;
-    return Promise.reject(refused);
+    return Promise.reject(rejected);
   };
   const { statuses } = await runWith(fixture, { jsonPatch });
   expect(attempts).toBe(1);
@@ -122,7 +122,7 @@ test("a refused resumption is not taken for a refusal of the upgrade that was to
   expect(upgrading?.message).toMatch(/^Upgrading from 1\.34\.2 to 1\.35\.1: waiting to start/);
 });
 
-test("a refused upgrade is left out, and the rest is applied", async () => {
+test("a rejected upgrade is left out, and the rest is applied", async () => {
   const sent: (string | undefined)[] = [];
   const fixture = aCluster().ready().withSpec({ version: "1.35" });
   const statuses: ClusterStatus[] = [];
@@ -130,7 +130,7 @@ test("a refused upgrade is left out, and the rest is applied", async () => {
     if (kind === clusterKind) statuses.push(object.status ?? {});
     else sent.push(object.spec?.topology?.version);
     const isUpgrade = object.spec?.topology?.version === "v1.35.1";
-    return isUpgrade ? Promise.reject(refused) : Promise.resolve({ metadata: {} });
+    return isUpgrade ? Promise.reject(rejected) : Promise.resolve({ metadata: {} });
   };
   await runWith(fixture, { apply } as unknown as Partial<KubeClient>);
   expect(sent).toEqual(["v1.35.1", "v1.34.2"]);

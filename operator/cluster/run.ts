@@ -34,7 +34,7 @@ import { needsInfrastructure } from "./networks.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
 import { findUpgradeStep, reconcileCluster } from "./reconcile.ts";
-import { addRefused, type Refusals } from "./refusals.ts";
+import { addRejected, type Rejections } from "./rejections.ts";
 import { ownClusterStatus } from "./status.ts";
 import type { KnownChecks, UpgradeChecker } from "./upgrade-checks.ts";
 import { findTargetToCheck } from "./upgrade-gate.ts";
@@ -50,7 +50,7 @@ export interface ClusterDeps {
   addOnObstacles: Pick<AddOnObstacles, "find">;
   infrastructure: InfrastructureReader;
   throttle: StatusThrottle;
-  refusals: Refusals;
+  rejections: Rejections;
   topologyWrites: TopologyWrites;
   upgradeChecker: Pick<UpgradeChecker, "watch" | "forget">;
   now(): Date;
@@ -78,7 +78,7 @@ export async function runCluster(
   const observed = observeCluster(deps.caches, deps.settings, processState, key, now);
   if (observed === undefined || isReleased(observed.cluster)) {
     deps.accessHealth.forget(key);
-    deps.refusals.forget(key);
+    deps.rejections.forget(key);
     deps.tenantRecords.forget(key);
     deps.upgradeChecker.forget(key);
     const { events, requeueAfterMs } = reportWithoutCluster(findCapi(deps.caches, key).capi?.object, now);
@@ -100,13 +100,13 @@ async function runObserved(
     ? await deps.infrastructure.read(observed.capi?.object, now, context.signal)
     : undefined;
   const { checks: upgradeChecks, requeueAfterMs: checksRetryMs } = observeUpgrade(deps, key, observed);
-  const known = deps.refusals.find(key, observed);
+  const known = deps.rejections.find(key, observed);
   let current: ObservedCluster = {
     ...observed,
     infrastructure,
     upgradeChecks,
-    refused: known.refused,
-    upgradeRejection: known.refused.get("version"),
+    rejected: known.rejected,
+    upgradeRejection: known.rejected.get("version"),
   };
   let outcome = await tryApply(deps, key, current, context, now);
   // This ends: each round keeps one more of finitely many parts as Cluster API has it, or sets one of three fields, each at most once.
@@ -118,7 +118,7 @@ async function runObserved(
   if (current.applyFailure?.kind === "unavailable") throw current.applyFailure.cause;
   // The cache does not show who has the name, and so not when it is free again.
   const nameRetryMs = current.nameTakenElsewhere && !observed.nameTakenElsewhere ? CACHE_LAG_MS : undefined;
-  const retryMs = [known.retryMs, deps.refusals.find(key, observed).retryMs];
+  const retryMs = [known.retryMs, deps.rejections.find(key, observed).retryMs];
   return { requeueAfterMs: earliest([outcome.requeueAfterMs, ...retryMs, nameRetryMs, checksRetryMs]) };
 }
 
@@ -132,7 +132,7 @@ type Outcome =
 
 /** What only an attempt shows. */
 type Learned = Partial<
-  Pick<ObservedCluster, "applyFailure" | "upgradeRejection" | "refused" | "nameTakenElsewhere">
+  Pick<ObservedCluster, "applyFailure" | "upgradeRejection" | "rejected" | "nameTakenElsewhere">
 >;
 
 const RETRY_LATER: Outcome = { kind: "retryLater", afterMs: CACHE_LAG_MS };
@@ -165,7 +165,7 @@ async function tryApply(
     if (failed === undefined || observed.applyFailure !== undefined || plan.metadata !== undefined)
       throw error;
     const change = findChange(observed, plan, failed);
-    if (change.refused !== undefined) deps.refusals.record(key, observed, change.refused);
+    if (change.rejected !== undefined) deps.rejections.record(key, observed, change.rejected);
     if (failed.failure.kind === "rejected")
       deps.log.warn({ cluster: key, err: error }, "Cluster API rejected a change of a cluster");
     return { kind: "decideAgain", change };
@@ -177,7 +177,7 @@ function findChange(observed: ObservedCluster, plan: Plan<unknown>, { failure, s
   const sent = step.verb === "apply" ? findDesiredCapiCluster(plan) : undefined;
   if (failure.kind !== "rejected" || sent === undefined) return { applyFailure: failure };
   const isUpgrade = findUpgradeStep(observed, [step]) !== undefined;
-  return addRefused(observed, { sent, isUpgrade }, failure) ?? { applyFailure: failure };
+  return addRejected(observed, { sent, isUpgrade }, failure) ?? { applyFailure: failure };
 }
 
 /**

@@ -10,7 +10,7 @@ import { createTopologyWrites } from "../capi/topology.ts";
 import { settings } from "../testing.ts";
 import { createTestCaches } from "../testing-caches.ts";
 import { createProber } from "./probe.ts";
-import { createRefusals } from "./refusals.ts";
+import { createRejections } from "./rejections.ts";
 import type { ClusterDeps } from "./run.ts";
 
 /** What a run for one cluster needs, whose endpoint never answers. Only the test fills the caches. */
@@ -29,7 +29,7 @@ export function makeRunDeps(client: KubeClient, now: () => Date): ClusterDeps {
     addOnObstacles: { find: () => undefined },
     infrastructure: { read: () => Promise.resolve(undefined) },
     throttle: createStatusThrottle(),
-    refusals: createRefusals(),
+    rejections: createRejections(),
     topologyWrites: createTopologyWrites(),
     upgradeChecker: {
       watch: () => ({ checks: [], requeueAfterMs: undefined }),

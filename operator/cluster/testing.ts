@@ -246,7 +246,7 @@ export function observeBlue(
     access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], tenantRecord: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,
-    refused: new Map(),
+    rejected: new Map(),
     upgradeChecks: [],
     settings: {
       platformNamespace: "marina-system",

@@ -127,12 +127,12 @@ test.each<[string, PoolFixture, string]>([
     "WaitingForNodes",
   ],
   [
-    "that Cluster API took beside a refused upgrade is made",
+    "that Cluster API took beside a rejected upgrade is made",
     aPool().withCluster(stall("RejectedByClusterAPI")).with(live),
     "WaitingForNodes",
   ],
   [
-    "that is refused itself waits",
+    "that is rejected itself waits",
     aPool().with({ unapplied: { reason: "RejectedByClusterAPI", message: "No such size. Change it." } }),
     "RejectedByClusterAPI",
   ],

@@ -42,11 +42,11 @@ const rejected = aCluster().ready().withSpec(RATE_LIMIT).with({ applyFailure }).
 const partly = aCluster()
   .withPools(makePool("gpu"))
   .ready()
-  .with({ refused: new Map([["machine gpu", "no such size"]]) })
+  .with({ rejected: new Map([["machine gpu", "no such size"]]) })
   .reconciled();
 
 test.each<[string, string | undefined, ClusterFixture]>([
-  ["has another pool that is refused", undefined, partly],
+  ["has another pool that is rejected", undefined, partly],
   ["has a rate limit that alone waits", undefined, limited],
   ["is rejected as a whole", "RejectedByClusterAPI", rejected],
 ])("the reason of Stalled of a pool that is scaled while its cluster %s is %s", (_what, reason, fixture) => {
@@ -62,7 +62,7 @@ test.each<[string, string | undefined, ClusterFixture]>([
   expect(pool.condition("Reconciling")?.status).toBe(reason === undefined ? "True" : "False");
 });
 
-test("a cluster concerns its pools when one of them is refused or is no more, not when another part of it is", () => {
+test("a cluster concerns its pools when one of them is rejected or is no more, not when another part of it is", () => {
   const { cluster } = partly.observed;
   const withParts = (...fields: string[]) => {
     const unapplied = fields.map((field) => ({ field, reason: "RejectedByClusterAPI", message: "No." }));

@@ -170,7 +170,7 @@ function determineState(
   return readyNodes + unhealthyNodes >= desiredNodes ? "unhealthy" : "scaling";
 }
 
-/** Problems of a cluster that also block changes of its pools: of a refusal that names no part, or comes after the apply. */
+/** Problems of a cluster that also block changes of its pools: of a rejection that names no part, or comes after the apply. */
 const REJECTIONS = new Set(["RejectedByClusterAPI", "QuotaExceeded", "UnsupportedByClass"]);
 
 /** What keeps this pool from its desired state, of itself or of its cluster; undefined = nothing does. */
@@ -181,7 +181,7 @@ export function findRejection(
   if (unapplied !== undefined && pool.metadata.deletionTimestamp === undefined) return unapplied;
   const problem = cluster?.problem;
   if (problem === undefined || !REJECTIONS.has(problem.reason) || cluster?.deleting) return undefined;
-  // Cluster API has it already: something else was refused.
+  // Cluster API has it already: something else was rejected.
   if (livePool !== undefined && progress.state === "absent") return undefined;
   const isOpen =
     progress.state === "absent" || progress.state === "updating" || capi?.replicas !== progress.desiredNodes;

@@ -6,10 +6,10 @@ import type { CapiCluster, CapiPool, CapiTopology, CapiVariable } from "../capi/
 import { explainCause, explainRejection, findRejectionCause } from "../capi/tenant-messages.ts";
 import {
   type ApplyFailure,
-  NOTHING_REFUSED,
+  NOTHING_REJECTED,
   type ObservedCluster,
-  type Refused,
-  type RefusedPart,
+  type Rejected,
+  type RejectedPart,
 } from "./observe.ts";
 
 const POOLS = /^spec\.topology\.workers\.machineDeployments\[([^\]]+)\](.*)$/;
@@ -17,18 +17,20 @@ const VARIABLE = /^spec\.topology\.variables\[([a-z][^\]]*)\]/i;
 const MACHINE = ".variables.overrides[machine]";
 
 /**
- * What a refusal of Cluster API is about, and is not known to be refused: by the fields that it names. Of a cluster that is
+ * What a rejection of Cluster API is about, and is not known to be rejected: by the fields that it names. Of a cluster that is
  * not made yet a pool alone can be left out. Empty = nothing can be left out on its account.
  */
-function findRefusedParts(
-  { sent, live, refused }: { sent: CapiCluster; live: CapiCluster | undefined; refused: Refused },
+function findRejectedParts(
+  { sent, live, rejected }: { sent: CapiCluster; live: CapiCluster | undefined; rejected: Rejected },
   { message, cause }: { message: string; cause?: unknown },
-): Refused {
+): Rejected {
   if (findRejectionCause(message) === "taints")
-    return refused.has("taints") ? NOTHING_REFUSED : new Map([["taints", explainRejection(message)]]);
-  const found = new Map<RefusedPart, string>();
+    return rejected.has("taints") ? NOTHING_REJECTED : new Map([["taints", explainRejection(message)]]);
+  const found = new Map<RejectedPart, string>();
   for (const { field = "", message: why = "" } of listCauses(cause)) {
-    const part = listParts(field, sent.spec?.topology, live?.spec?.topology).find((one) => !refused.has(one));
+    const part = listParts(field, sent.spec?.topology, live?.spec?.topology).find(
+      (one) => !rejected.has(one),
+    );
     if (part !== undefined && !found.has(part)) found.set(part, explainCause(field, why));
   }
   return found;
@@ -43,7 +45,7 @@ function listParts(
   field: string,
   sent: CapiTopology | undefined,
   live: CapiTopology | undefined,
-): RefusedPart[] {
+): RejectedPart[] {
   const [, key = "", path = ""] = POOLS.exec(field) ?? [];
   const pools = sent?.workers?.machineDeployments ?? [];
   // Cluster API names a pool, a schema the place in its list.
@@ -79,33 +81,33 @@ function isSame(left: unknown, right: unknown): boolean {
 }
 
 /**
- * The object to apply, with each refused part as Cluster API has it. Where it did not say which part it
- * refuses, everything is as it is there but the list of networks that may reach the API endpoint, and the pools that are deleted:
+ * The object to apply, with each rejected part as Cluster API has it. Where it did not say which part it
+ * rejects, everything is as it is there but the list of networks that may reach the API endpoint, and the pools that are deleted:
  * neither waits for anything.
  */
 export function withLiveParts(
   desired: CapiCluster,
   live: CapiCluster | undefined,
-  refused: Refused,
+  rejected: Rejected,
 ): CapiCluster {
   const wanted = desired.spec?.topology;
   const current = live?.spec?.topology;
-  if (refused.size === 0 || wanted === undefined || live === undefined || current === undefined)
+  if (rejected.size === 0 || wanted === undefined || live === undefined || current === undefined)
     return desired;
-  const isUnknown = refused.has("unknown");
+  const isUnknown = rejected.has("unknown");
   const list = findNamed(wanted.variables, "authorizedCIDRs");
   const variables = isUnknown ? replaceNamed(current.variables, "authorizedCIDRs", list) : wanted.variables;
-  const kept = [...refused.keys()].flatMap((part) => /^variable (.*)$/.exec(part)?.[1] ?? []);
+  const kept = [...rejected.keys()].flatMap((part) => /^variable (.*)$/.exec(part)?.[1] ?? []);
   const retained = kept.reduce<readonly CapiVariable[]>(
     (all, name) => replaceNamed(all, name, findNamed(current.variables, name)),
     variables ?? [],
   );
-  const machineDeployments = retainPools(wanted, current, refused);
+  const machineDeployments = retainPools(wanted, current, rejected);
   // Cluster API rejects empty lists.
   const { variables: _, workers: __, ...others } = isUnknown ? current : wanted;
   const topology: CapiTopology = {
     ...others,
-    ...(refused.has("control plane") && current.controlPlane && { controlPlane: current.controlPlane }),
+    ...(rejected.has("control plane") && current.controlPlane && { controlPlane: current.controlPlane }),
     ...(retained.length > 0 && { variables: [...retained] }),
     ...(machineDeployments.length > 0 && { workers: { machineDeployments } }),
   };
@@ -117,11 +119,11 @@ export function withLiveParts(
   };
 }
 
-function retainPools(wanted: CapiTopology, current: CapiTopology, refused: Refused): CapiPool[] {
+function retainPools(wanted: CapiTopology, current: CapiTopology, rejected: Rejected): CapiPool[] {
   const pools = wanted.workers?.machineDeployments ?? [];
   return pools.flatMap((pool) => {
-    const isRefused = refused.has("unknown") || refused.has(`pool ${pool.name}`);
-    return isRefused ? (findNamed(current.workers?.machineDeployments, pool.name) ?? []) : pool;
+    const isRejected = rejected.has("unknown") || rejected.has(`pool ${pool.name}`);
+    return isRejected ? (findNamed(current.workers?.machineDeployments, pool.name) ?? []) : pool;
   });
 }
 
@@ -149,22 +151,22 @@ export function composeRejection(text: string): Problem {
   return { reason: "RejectedByClusterAPI", message };
 }
 
-/** What is said of refused parts but the pools, which say it themselves: of network rules where they are reported, too. */
-export function describeRefused({
-  refused,
+/** What is said of rejected parts but the pools, which say it themselves: of network rules where they are reported, too. */
+export function describeRejected({
+  rejected,
   upgradeRejection: upgrade,
-}: Pick<ObservedCluster, "refused" | "upgradeRejection">): {
+}: Pick<ObservedCluster, "rejected" | "upgradeRejection">): {
   problem: Problem | undefined;
   policyProblem: Problem | undefined;
   unapplied: UnappliedPart[];
 } {
   // While a rollout goes on, the next version waits for its end.
-  const isUpgradeRefused = upgrade !== undefined && findRejectionCause(upgrade) !== "rollout";
-  const unapplied: UnappliedPart[] = isUpgradeRefused
+  const isUpgradeRejected = upgrade !== undefined && findRejectionCause(upgrade) !== "rollout";
+  const unapplied: UnappliedPart[] = isUpgradeRejected
     ? [{ field: "version", ...composeRejection(upgrade) }]
     : [];
   let policyProblem: Problem | undefined;
-  for (const [part, why] of refused) {
+  for (const [part, why] of rejected) {
     const [, variable] = /^variable (.*)$/.exec(part) ?? [];
     const rule = RULES.find((name) => name === variable);
     const field = rule === undefined ? variable : `network.${rule}`;
@@ -175,7 +177,7 @@ export function describeRefused({
     if (rule === undefined) unapplied.push({ field: name, ...problem });
     else policyProblem ??= problem;
   }
-  const unknownPart = refused.get("unknown");
+  const unknownPart = rejected.get("unknown");
   return {
     problem: unknownPart === undefined ? undefined : composeRejection(unknownPart),
     policyProblem,
@@ -186,54 +188,54 @@ export function describeRefused({
 const RULES = ["authorizedCIDRs", "apiServerRateLimit"] as const;
 
 /**
- * What the next decision has to know after a refusal, so that more is kept as Cluster API has it: the parts that it names; else the
- * version, and with it the class, for which alone other parts may have been refused; else all but what takes away (see
+ * What the next decision has to know after a rejection, so that more is kept as Cluster API has it: the parts that it names; else the
+ * version, and with it the class, for which alone other parts may have been rejected; else all but what takes away (see
  * withLiveParts). Undefined = nothing is left to keep.
  */
-export function addRefused(
-  { refused, capi, upgradeRejection }: Pick<ObservedCluster, "refused" | "capi" | "upgradeRejection">,
+export function addRejected(
+  { rejected, capi, upgradeRejection }: Pick<ObservedCluster, "rejected" | "capi" | "upgradeRejection">,
   { sent, isUpgrade }: { sent: CapiCluster; isUpgrade: boolean },
   failure: ApplyFailure,
-): Pick<ObservedCluster, "refused" | "upgradeRejection"> | undefined {
-  const added = findRefusedParts({ sent, live: capi?.object, refused }, failure);
-  if (added.size > 0) return { refused: new Map([...refused, ...added]), upgradeRejection };
+): Pick<ObservedCluster, "rejected" | "upgradeRejection"> | undefined {
+  const added = findRejectedParts({ sent, live: capi?.object, rejected }, failure);
+  if (added.size > 0) return { rejected: new Map([...rejected, ...added]), upgradeRejection };
   if (isUpgrade && upgradeRejection === undefined) {
-    const kept = [...refused].filter(([part]) => part === "taints");
-    return { refused: new Map([...kept, ["version", failure.message]]), upgradeRejection: failure.message };
+    const kept = [...rejected].filter(([part]) => part === "taints");
+    return { rejected: new Map([...kept, ["version", failure.message]]), upgradeRejection: failure.message };
   }
-  if (capi === undefined || refused.has("unknown")) return undefined;
-  return { refused: new Map([...refused, ["unknown", failure.message]]), upgradeRejection };
+  if (capi === undefined || rejected.has("unknown")) return undefined;
+  return { rejected: new Map([...rejected, ["unknown", failure.message]]), upgradeRejection };
 }
 
-/** Cluster API does not show which gates it has: the taints that it refused are tried again after this time. */
+/** Cluster API does not show which gates it has: the taints that it rejected are tried again after this time. */
 const TAINTS_AGAIN_AFTER_MS = 600_000;
-/** Any other refused part: its cause may have ended unnoticed. */
+/** Any other rejected part: its cause may have ended unnoticed. */
 const AGAIN_AFTER_MS = 60_000;
 
 /**
- * Keeps what Cluster API refused of each cluster, so that it is not sent with each reconcile: until the specification changes,
+ * Keeps what Cluster API rejected of each cluster, so that it is not sent with each reconcile: until the specification changes,
  * of taints what they depend on, and for a time. After a restart each is tried once.
  */
-export interface Refusals {
-  record(key: string, observed: ObservedCluster, refused: Refused): void;
-  /** What is not to be sent, and in how many ms the first of it is tried again; undefined = nothing is refused. */
-  find(key: string, observed: ObservedCluster): { refused: Refused; retryMs: number | undefined };
+export interface Rejections {
+  record(key: string, observed: ObservedCluster, rejected: Rejected): void;
+  /** What is not to be sent, and in how many ms the first of it is tried again; undefined = nothing is rejected. */
+  find(key: string, observed: ObservedCluster): { rejected: Rejected; retryMs: number | undefined };
   forget(key: string): void;
 }
 
-interface Refusal {
+interface Rejection {
   why: string;
   basis: string;
   untilMs: number;
 }
 
-export function createRefusals(nowMs: () => number = () => performance.now()): Refusals {
-  const clusters = new Map<string, ReadonlyMap<RefusedPart, Refusal>>();
+export function createRejections(nowMs: () => number = () => performance.now()): Rejections {
+  const clusters = new Map<string, ReadonlyMap<RejectedPart, Rejection>>();
   return {
-    record(key, observed, refused) {
-      const known = [...(clusters.get(key) ?? [])].filter(([part]) => refused.has(part));
-      const added = [...refused].filter(([part]) => !known.some(([one]) => one === part));
-      const entries = added.map(([part, why]): [RefusedPart, Refusal] => {
+    record(key, observed, rejected) {
+      const known = [...(clusters.get(key) ?? [])].filter(([part]) => rejected.has(part));
+      const added = [...rejected].filter(([part]) => !known.some(([one]) => one === part));
+      const entries = added.map(([part, why]): [RejectedPart, Rejection] => {
         const untilMs = nowMs() + (part === "taints" ? TAINTS_AGAIN_AFTER_MS : AGAIN_AFTER_MS);
         return [part, { why, basis: basisOf(part, observed), untilMs }];
       });
@@ -246,11 +248,11 @@ export function createRefusals(nowMs: () => number = () => performance.now()): R
       );
       if (valid.length === 0) {
         clusters.delete(key);
-        return { refused: NOTHING_REFUSED, retryMs: undefined };
+        return { rejected: NOTHING_REJECTED, retryMs: undefined };
       }
       clusters.set(key, new Map(valid));
       return {
-        refused: new Map(valid.map(([part, { why }]) => [part, why])),
+        rejected: new Map(valid.map(([part, { why }]) => [part, why])),
         retryMs: Math.min(...valid.map(([, { untilMs }]) => untilMs)) - nowMs(),
       };
     },
@@ -260,8 +262,8 @@ export function createRefusals(nowMs: () => number = () => performance.now()): R
   };
 }
 
-/** What a refusal depends on. */
-function basisOf(part: RefusedPart, { cluster, capi, pools, classes }: ObservedCluster): string {
+/** What a rejection depends on. */
+function basisOf(part: RejectedPart, { cluster, capi, pools, classes }: ObservedCluster): string {
   if (part !== "taints") {
     const { version, converged, rollingOut } = capi?.state ?? {};
     const rollout = part === "version" ? [version, converged, rollingOut] : [];

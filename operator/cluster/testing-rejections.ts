@@ -3,12 +3,12 @@ import type { CapiCluster } from "../capi/kinds.ts";
 import { makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 import { findUpgradeStep, reconcileCluster } from "./reconcile.ts";
-import { addRefused } from "./refusals.ts";
+import { addRejected } from "./rejections.ts";
 
 export type Topology = NonNullable<NonNullable<CapiCluster["spec"]>["topology"]>;
 type Cause = { field?: string; message: string };
 
-/** What Cluster API, played here, refuses of a topology; undefined = nothing. */
+/** What Cluster API, played here, rejects of a topology; undefined = nothing. */
 export type Validate = (sent: Topology, live: Topology) => Cause | undefined;
 
 export const poolsOf = (topology: Topology) => topology.workers?.machineDeployments ?? [];
@@ -19,7 +19,7 @@ export const machineOf = (topology: Topology, pool: string) =>
     .find(({ name }) => name === pool)
     ?.variables?.overrides.find(({ name }) => name === "machine")?.value;
 
-function refusal({ field, message }: Cause): KubeError {
+function rejection({ field, message }: Cause): KubeError {
   const details = field === undefined ? {} : { causes: [{ reason: "FieldValueInvalid", field, message }] };
   const kubeMessage = `admission webhook "validation.cluster.x-k8s.io" denied the request: Cluster "demo" is invalid: ${message}`;
   return new KubeError({ status: 422, reason: "Invalid", kubeMessage, details });
@@ -37,10 +37,10 @@ export function settle({ observed, now }: ClusterFixture, validate: Validate) {
     const cause = topology && live && validate(topology, live);
     if (sent === undefined || topology === undefined || cause === undefined)
       return { plan, applied: topology ?? live, passes: pass + 1 };
-    const error = refusal(cause);
+    const error = rejection(cause);
     const failure = { kind: "rejected", message: error.kubeMessage, cause: error } as const;
     const isUpgrade = findUpgradeStep(observed, plan.apply) !== undefined;
-    const kept = addRefused(current, { sent, isUpgrade }, failure);
+    const kept = addRejected(current, { sent, isUpgrade }, failure);
     current = { ...current, ...(kept ?? { applyFailure: failure }) };
   }
   throw new Error("it does not settle");
@@ -79,7 +79,7 @@ export const sizeCause = (key: string) => ({
   field: `spec.topology.workers.machineDeployments[${key}].variables.overrides[machine].value`,
   message: `Invalid value: "{\\"vcpus\\":3,\\"memoryGB\\":7}": ${SENTENCE}`,
 });
-export const refusesSize =
+export const rejectsSize =
   (pool: string, key = pool): Validate =>
   (sent) =>
     (machineOf(sent, pool) as { vcpus?: number } | undefined)?.vcpus === 3 ? sizeCause(key) : undefined;

@@ -41,8 +41,8 @@ afterEach(async () => {
   await api.close();
 });
 
-/** Refuses every cluster of the namespace: those with taints in the words of Cluster API where its gate is off. */
-async function refuseTaints(): Promise<void> {
+/** Rejects every cluster of the namespace: those with taints in the words of Cluster API where its gate is off. */
+async function rejectTaints(): Promise<void> {
   const { client, namespace } = api;
   const pools = "object.spec.?topology.?workers.?machineDeployments.orValue([])";
   const rule = { apiGroups: ["cluster.x-k8s.io"], apiVersions: ["*"], resources: ["clusters"] };
@@ -51,7 +51,7 @@ async function refuseTaints(): Promise<void> {
       expression: `!${pools}.exists(pool, has(pool.taints))`,
       message: "taints are not allowed to be set when the feature gate MachineTaintPropagation is disabled",
     },
-    { expression: "false", message: "refused by the test" },
+    { expression: "false", message: "rejected by the test" },
   ];
   const matchConstraints = { resourceRules: [{ ...rule, operations: ["CREATE", "UPDATE"] }] };
   await client.create(
@@ -73,12 +73,12 @@ async function refuseTaints(): Promise<void> {
         .create(capiClusterKind, probe, { ...TEST, dryRun: true })
         .catch((error: KubeError) => error.kubeMessage),
     )
-    .toContain("refused by the test");
+    .toContain("rejected by the test");
 }
 
-test("taints that Cluster API refused are not sent again until their pools change", async () => {
+test("taints that Cluster API rejected are not sent again until their pools change", async () => {
   const { client, namespace } = api;
-  await refuseTaints();
+  await rejectTaints();
   const deps = makeRunDeps(client, () => new Date());
   const { caches } = deps;
   const platform = { namespace: settings.platformNamespace };

@@ -6,7 +6,7 @@ import {
   changePools,
   machineOf,
   poolsOf,
-  refusesSize,
+  rejectsSize,
   running,
   SENTENCE,
   SIZE,
@@ -16,7 +16,7 @@ import {
   type Validate,
   variableOf,
   WEB,
-} from "./testing-refusals.ts";
+} from "./testing-rejections.ts";
 
 const withNewPool = () => {
   const added = aCluster().withPools(makePool("new", SIZE)).observed.pools;
@@ -35,24 +35,24 @@ const inPlan = (fixture: ClusterFixture) =>
     },
   });
 
-interface RefusedField {
-  /** A cluster that asks for what is refused, beside which another change is made. */
+interface RejectedField {
+  /** A cluster that asks for what is rejected, beside which another change is made. */
   given: ClusterFixture;
   validate: Validate;
   /** The part that is not applied, as the status names it. */
   field: string;
   reason?: string;
-  /** What of the refused part is as it was. */
+  /** What of the rejected part is as it was. */
   kept: (topology: Topology) => unknown;
   expected: unknown;
   message: string;
 }
 
 const LIVE_MACHINE = { vcpus: 2, memoryGB: 4, diskGB: 20 };
-const refusable: Record<string, RefusedField> = {
+const rejectable: Record<string, RejectedField> = {
   "the size of a pool": {
     given: changePools(running, { gpu: SIZE }),
-    validate: refusesSize("gpu"),
+    validate: rejectsSize("gpu"),
     field: "nodePools/gpu",
     kept: (topology) => machineOf(topology, "gpu"),
     expected: LIVE_MACHINE,
@@ -60,7 +60,7 @@ const refusable: Record<string, RefusedField> = {
   },
   "the size of a pool, which the schema names by its place": {
     given: changePools(running, { gpu: SIZE }),
-    validate: refusesSize("gpu", "1"),
+    validate: rejectsSize("gpu", "1"),
     field: "nodePools/gpu",
     kept: (topology) => machineOf(topology, "gpu"),
     expected: LIVE_MACHINE,
@@ -68,7 +68,7 @@ const refusable: Record<string, RefusedField> = {
   },
   "the size of a new pool": {
     given: withNewPool(),
-    validate: refusesSize("new"),
+    validate: rejectsSize("new"),
     field: "nodePools/new",
     kept: (topology) => poolsOf(topology).some(({ name }) => name === "new"),
     expected: false,
@@ -140,7 +140,7 @@ const refusable: Record<string, RefusedField> = {
   },
 };
 
-describe.each(Object.entries(refusable))("%s is refused", (_, one) => {
+describe.each(Object.entries(rejectable))("%s is rejected", (_, one) => {
   test.each(Object.entries(actions))("and %s all the same", (__, { act, seen, is }) => {
     const { applied, status } = settleWhole(act(one.given), one.validate);
     expect(applied && [seen(applied), one.kept(applied)]).toEqual([is, one.expected]);
@@ -152,7 +152,7 @@ describe.each(Object.entries(refusable))("%s is refused", (_, one) => {
   });
 });
 
-describe("a field that cannot be told is refused", () => {
+describe("a field that cannot be told is rejected", () => {
   const validate: Validate = (sent) =>
     variableOf(sent, "publicEndpoint") === false ? { message: "not today" } : undefined;
   const given = running.withSpec({ publicEndpoint: false });
@@ -172,9 +172,9 @@ describe("a field that cannot be told is refused", () => {
   });
 });
 
-test("a new cluster is made without the pool that is refused, and is ready without it", () => {
+test("a new cluster is made without the pool that is rejected, and is ready without it", () => {
   const fresh = aCluster().withPools(WEB, makePool("new", SIZE));
-  const created = fresh.with({ refused: new Map([["machine new", SENTENCE]]) });
+  const created = fresh.with({ rejected: new Map([["machine new", SENTENCE]]) });
   const ready = created.ready();
   expect(poolsOf(ready.capiObject().spec?.topology as Topology).map(({ name }) => name)).toEqual(["web"]);
   expect(ready.observed.cluster.status?.firstReadyAt).toBeDefined();
@@ -183,14 +183,14 @@ test("a new cluster is made without the pool that is refused, and is ready witho
 test("while nothing is sent, what is not applied stays reported", () => {
   const given = changePools(running, { gpu: SIZE });
   const { cluster, settings } = given.observed;
-  const { status } = settleWhole(given, refusesSize("gpu"));
+  const { status } = settleWhole(given, rejectsSize("gpu"));
   const inForce = status?.conditions?.map((condition) =>
     condition.type === "NetworkPolicyApplied" ? { ...condition, status: "True" as const } : condition,
   );
   const reported = given.with({ cluster: { ...cluster, status: { ...status, conditions: inForce } } });
   const otherPlatform = { settings: { ...settings, platformCIDRs: ["192.0.2.128/25"] } };
   for (const fixture of [reported.with(otherPlatform), reported.withSpec({ suspend: true })]) {
-    const { plan } = settle(fixture, refusesSize("gpu"));
+    const { plan } = settle(fixture, rejectsSize("gpu"));
     expect(plan.apply.filter(({ verb }) => verb === "apply")).toEqual([]);
     expect(plan.status?.unapplied).toEqual(status?.unapplied);
   }
