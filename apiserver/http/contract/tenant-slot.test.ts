@@ -1,14 +1,13 @@
 import { Hono } from "hono";
 import { beforeEach, expect, test } from "vitest";
 import { createKeyedSlots, createSharedSlots } from "../../../shared/program/limits.ts";
-import { currentTenant, type TenantContext } from "../../../shared/program/tenant-context.ts";
 import type { Membership } from "../authorization/permissions.ts";
 import type { HttpEnv } from "../env.ts";
 import { handleError } from "../handle-error.ts";
-import { type RequestKind, runWithTenantSlot, type TenantLimits } from "./tenant-slot.ts";
+import { type RequestKind, runWithTenantSlot, type TenantLimits, type TenantSlot } from "./tenant-slot.ts";
 
 /** What the handler of each request saw, and the function that ends it. */
-let running: { tenant: string; context: TenantContext | undefined; end: () => void }[];
+let running: { tenant: string; slot: TenantSlot; end: () => void }[];
 let limits: TenantLimits;
 beforeEach(() => {
   running = [];
@@ -38,7 +37,7 @@ app.get("/:tenant/:kind", async (c) => {
   await runWithTenantSlot(c, { limits, kind, deadlineMs: 60_000 }, async (slot) => {
     await slot.acquire();
     if (c.req.query("computes") !== undefined) await slot.acquireComputation();
-    await new Promise<void>((end) => running.push({ tenant, context: currentTenant(), end }));
+    await new Promise<void>((end) => running.push({ tenant, slot, end }));
   });
   return c.text("done");
 });
@@ -102,7 +101,7 @@ test.each([
   const client = new AbortController();
   void send(`/a/${kind}`, client.signal).catch(() => undefined);
   await settle();
-  const signal = running[0]?.context?.signal;
+  const signal = running[0]?.slot.signal;
   client.abort();
   expect(signal?.aborted ?? false).toBe(ends);
 });

@@ -45,6 +45,8 @@ export interface TenantSlot {
   release(): void;
   /** Aborts when the client disconnects. */
   readonly disconnected: AbortSignal;
+  /** Aborts when no caller waits for the result any more; undefined for a write, which is completed all the same. */
+  readonly signal: AbortSignal | undefined;
 }
 
 /** The slots of a request, of any kind. */
@@ -72,15 +74,20 @@ export async function runWithTenantSlot<T>(
       acquireComputation: async () => undefined,
       release: () => undefined,
       disconnected: c.req.raw.signal,
+      signal: undefined,
     });
   const tenant = c.get("membership")?.orgId ?? principalKey(principal);
   const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
+  const { context, end } = createContext(c, kind, tenant, deadlineMs);
   let free: (() => void) | undefined;
   let endComputation: (() => void) | undefined;
   const slot: RequestSlots = {
     // Made when it is first asked for: a short read never does.
     get disconnected() {
       return c.req.raw.signal;
+    },
+    get signal() {
+      return context.signal;
     },
     async acquire() {
       if (kind !== "read") free ??= await takeSlot(slots, tenant, c.req.raw.signal);
@@ -93,7 +100,6 @@ export async function runWithTenantSlot<T>(
       free = undefined;
     },
   };
-  const { context, end } = createContext(c, kind, tenant, deadlineMs);
   try {
     return await runForTenant(context, () => run(slot));
   } finally {

@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { KubeError } from "../../../shared/kube/errors.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { runForTenant } from "../../../shared/program/tenant-context.ts";
 import { auditLog } from "../../audit/table.ts";
 import { author } from "../../clusters/create/testing.ts";
 import type { Deps } from "../../deps.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
+import { clientDisconnected } from "../../http/errors.ts";
 import { updateNodePool } from "../../node-pools/write.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
 import { startTestClusters } from "../../testing/service.ts";
@@ -291,9 +291,13 @@ test("a dry run of an object that keeps changing is not tried again once its cli
   };
   const deps = { ...api.deps, kube: { ...api.deps.kube, jsonPatch } };
   const change = { settings: { desiredNodes: 2 }, fixed: {} };
-  const dryRun = runForTenant({ tenant: orgId, signal: client.signal }, () =>
-    updateNodePool(deps, asAuthorized(author), pool, change, { dryRun: true }),
-  );
-  await expect(dryRun).rejects.toMatchObject({ isAborted: true });
+  const slot = {
+    acquire: async () => undefined,
+    release: () => undefined,
+    disconnected: client.signal,
+    signal: client.signal,
+  };
+  const dryRun = updateNodePool(deps, { ...asAuthorized(author), slot }, pool, change, { dryRun: true });
+  await expect(dryRun).rejects.toEqual(clientDisconnected(client.signal.reason));
   expect(attempts).toBe(2);
 });

@@ -20,6 +20,7 @@ function write(who: string, { withinMs = LONG_MS, name = "web", gone = new Abort
     acquire: async () => void happened.push(`${who} begins`),
     release: () => void happened.push(`${who} pauses`),
     disconnected: gone,
+    signal: undefined,
   };
   const done = withWriteLock(deps, slot, POOL, { namespace: "org", name, withinMs }, async () => {
     happened.push(`${who} writes`);
@@ -90,6 +91,7 @@ test("a writer that fails releases the lock, also when it finds no slot again", 
       acquire: () => Promise.reject(new Error("no slot")),
       release: () => undefined,
       disconnected: new AbortController().signal,
+      signal: undefined,
     },
     POOL,
     { namespace: "org", name: "web", withinMs: LONG_MS },

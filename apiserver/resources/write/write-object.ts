@@ -2,14 +2,13 @@ import { isProtected } from "../../../shared/crd/fields.ts";
 import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import { isNotApplied } from "../../../shared/kube/errors.ts";
 import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
-import { currentTenant } from "../../../shared/program/tenant-context.ts";
 import { fullJitterMs, sleep } from "../../../shared/program/time.ts";
 import type { AuditEntry } from "../../audit/index.ts";
 import { runThenRollBack } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { objectTag, type Preconditions, requireMatch } from "../../http/contract/etag.ts";
-import { ApiError, notFound } from "../../http/errors.ts";
+import { ApiError, clientDisconnected, notFound } from "../../http/errors.ts";
 import type { WriteIntent } from "../table.ts";
 import type { Collection, ObjectRef, WriteDecision, WriteRequest, WriteResult } from "./collection.ts";
 import { completeWrite, insertIntents, removeIntents, requireFreeName } from "./intents.ts";
@@ -85,8 +84,8 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
 
 /**
  * Repeats a write until it is made: undefined means that the object has changed since it was read. It runs under the write lock,
- * but for a dry run, for which nothing waits, and what was authorized before, such as a revocation: that has no slot and does not
- * wait. Throws 409 conflict after 25 s.
+ * but for a dry run, for which nothing waits and which ends with its client, and what was authorized before, such as a revocation:
+ * that has no slot and does not wait. Throws 409 conflict after 25 s.
  */
 async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
@@ -99,7 +98,9 @@ async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
     for (let attempt = 1; performance.now() < retryUntil; attempt++) {
       const written = await write();
       if (written !== undefined) return written;
-      await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS), currentTenant()?.signal);
+      const signal = caller.slot?.signal;
+      if (!(await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS), signal)))
+        throw clientDisconnected(signal?.reason);
     }
     throw beingChanged(collection.noun);
   }
