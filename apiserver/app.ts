@@ -76,15 +76,13 @@ export interface AppParts {
 }
 
 /** What ends with a membership, or with a role that opens clusters. */
-export function createMemberHooks(deps: Deps): MemberHooks {
-  return {
-    async onRemove(tx, orgId, member) {
-      await startOffboarding(tx, orgId, member, await revokeApiTokens(tx, orgId, member.userId));
-    },
-    onClusterAccessLost: requestRevocation,
-    afterClusterAccessLost: (orgId) => revokePending(deps, orgId),
-  };
-}
+export const memberHooks: MemberHooks = {
+  async onRemove(tx, orgId, member) {
+    await startOffboarding(tx, orgId, member, await revokeApiTokens(tx, orgId, member.userId));
+  },
+  onClusterAccessLost: requestRevocation,
+  afterClusterAccessLost: revokePending,
+};
 
 /** Bodies that arrive at once: 64 of one user and 128 of one organization. */
 const MAX_PENDING_BODIES = 512;
@@ -112,7 +110,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     return respondUnmatched(c);
   });
 
-  const router: Router = {
+  const router: Router<Deps> = {
     app,
     access: {
       authenticate: parts.authenticator.authenticate,
@@ -139,7 +137,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
       },
       lockOrganization,
     },
-    db: deps.db,
+    deps,
     idempotency: createIdempotencyStore(deps.db, limits.maxIdempotencyKeysPerUser),
     limiter,
     limits,
@@ -157,7 +155,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   };
   addDocumentRoutes(router, deps.config.publicUrl);
   // A slice calls those that come after it in floors.ts only by the hooks that are listed here.
-  addOrganizationRoutes(router, deps, {
+  addOrganizationRoutes(router, {
     beforeCreate: (tx, creatorId) => requireOrganizationQuota(tx, creatorId, deps.config.userQuotas),
     onCreate: insertOwner,
     hasPendingCreates,
@@ -169,17 +167,16 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
       await deleteWebhooksOf(tx, orgId, deps.now());
     },
   });
-  addAdminOrganizationRoutes(router, deps);
-  const memberHooks = createMemberHooks(deps);
-  addCallerRoutes(router, deps, memberHooks);
-  addMemberRoutes(router, deps, memberHooks);
-  addGroupMappingRoutes(router, deps, memberHooks);
-  addApiTokenRoutes(router, deps, {
+  addAdminOrganizationRoutes(router);
+  addCallerRoutes(router, memberHooks);
+  addMemberRoutes(router, memberHooks);
+  addGroupMappingRoutes(router, memberHooks);
+  addApiTokenRoutes(router, {
     onEnd: (tx, author, { orgId, ...ended }) => requestRevocation(tx, author, orgId, ended),
-    afterEnd: (orgId) => revokePending(deps, orgId),
+    afterEnd: revokePending,
   });
   addUserRoutes(router, deps);
-  addUserIdentityRoutes(router, deps, memberHooks);
+  addUserIdentityRoutes(router, memberHooks);
   addQuotaRoutes(router, deps, {
     async readStores(tx, orgId) {
       const { config } = deps;
@@ -195,18 +192,18 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
       return { ...tickets, ...tokens, ...webhooks, ...accesses, ...credentials, ...scans, ...deletions };
     },
   });
-  addAuditRoutes(router, deps);
+  addAuditRoutes(router);
   addAuditEventRoutes(router, deps);
   addClusterRoutes(router, deps);
-  addClusterAccessRoutes(router, deps);
+  addClusterAccessRoutes(router);
   addOffboardingRoutes(router, deps);
   addNetworkPolicyRoutes(router, deps);
   addNodePoolRoutes(router, deps);
   addSystemEventRoutes(router, deps);
-  addWebhookRoutes(router, deps);
+  addWebhookRoutes(router);
   addBillingRoutes(router, deps);
   addTicketRoutes(router, deps);
-  addStorageQuotaRoutes(router, deps);
+  addStorageQuotaRoutes(router);
   addRegistryRoutes(router, deps);
   return app;
 }

@@ -1,4 +1,4 @@
-import { createMemberHooks } from "./app.ts";
+import { memberHooks } from "./app.ts";
 import { auditJobs } from "./audit/jobs.ts";
 import { budgetJobs, invoiceJobs, packageJobs, usageJobs } from "./billing/index.ts";
 import { clusterAccessJobs, startAccessObserver } from "./cluster-accesses/index.ts";
@@ -25,7 +25,7 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
     const jobs = [
       ...auditJobs(deps),
       ...organizationJobs(deps),
-      ...groupMembershipJobs(deps, createMemberHooks(deps)),
+      ...groupMembershipJobs(deps, memberHooks),
       ...packageJobs(deps),
       ...budgetJobs(deps),
       ...storageQuotaJobs(deps),

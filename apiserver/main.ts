@@ -12,7 +12,7 @@ import { createBufferedLogger } from "../shared/program/log.ts";
 import { createRegistry } from "../shared/program/metrics.ts";
 import { reportFatalError, stopOnSignals, untilAborted } from "../shared/program/process.ts";
 import { createApiTokenVerifier } from "./api-tokens/index.ts";
-import { createApp, createMemberHooks } from "./app.ts";
+import { createApp, memberHooks } from "./app.ts";
 import { startBackground } from "./background.ts";
 import { runTokenCheck } from "./check-token.ts";
 import { type Config, configSchema, readConfig } from "./config.ts";
@@ -80,12 +80,11 @@ async function run(config: Config): Promise<void> {
   await requireSchema(database.sql, config.databaseUrl, { log, signal: stopping });
   if (stopping.aborted) return;
   const issuers = await recordIssuers(deps.db, config.issuers);
-  const hooks = createMemberHooks(deps);
-  await recordConfiguredMappings(deps, hooks, issuers);
+  await recordConfiguredMappings(deps, memberHooks, issuers);
   hasSchema = true;
   authenticator = createAuthenticator({
     issuers,
-    bindUser: (user, groups) => bindUser({ db: deps.db, hooks }, user, groups),
+    bindUser: (user, groups) => bindUser({ db: deps.db, hooks: memberHooks }, user, groups),
     apiTokens: createApiTokenVerifier(deps),
     log,
   });

@@ -38,18 +38,18 @@ export interface ApiTokenHooks {
   /** Runs in the transaction. */
   onEnd(tx: Queryable, author: Author, ended: EndedSecret): Promise<void>;
   /** Runs after the commit. Does not throw. */
-  afterEnd(orgId: string): Promise<void>;
+  afterEnd(deps: Deps, orgId: string): Promise<void>;
 }
 
 /** Operations on API tokens: for users only, since no scope grants them. */
-export function addApiTokenRoutes(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
-  addCreate(router, deps);
-  addReads(router, deps);
-  addRevoke(router, deps, hooks);
-  addRotate(router, deps, hooks);
+export function addApiTokenRoutes(router: Router<Deps>, hooks: ApiTokenHooks): void {
+  addCreate(router);
+  addReads(router);
+  addRevoke(router, hooks);
+  addRotate(router, hooks);
 }
 
-function addCreate(router: Router, deps: Deps): void {
+function addCreate(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -71,7 +71,7 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["quota_exceeded"],
     },
-    async (c, { orgId, author, readBody, transact }) => {
+    async (c, { deps, orgId, author, readBody, transact }) => {
       const { name, role, scopes, expires_in_days: lifetimeDays } = await readBody();
       return transact(
         async (tx, { id }, { membership }) => {
@@ -87,7 +87,7 @@ function addCreate(router: Router, deps: Deps): void {
   );
 }
 
-function addReads(router: Router, deps: Deps): void {
+function addReads(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -102,7 +102,7 @@ function addReads(router: Router, deps: Deps): void {
       responses: { 200: { description: "A page, ordered by creation.", body: apiTokenPage } },
     },
     async (c, call) => {
-      const rows = await listApiTokens(deps.db, call.orgId, visibleTo(call), call.query);
+      const rows = await listApiTokens(call.deps.db, call.orgId, visibleTo(call), call.query);
       return c.json(toPage(rows, call.query.limit, presentApiToken), 200);
     },
   );
@@ -122,7 +122,7 @@ function addReads(router: Router, deps: Deps): void {
       },
     },
     async (c, call) => {
-      const row = await requireApiToken(deps.db, call.orgId, visibleTo(call), call.params.tokenID);
+      const row = await requireApiToken(call.deps.db, call.orgId, visibleTo(call), call.params.tokenID);
       const etag = apiTokenTag(row);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentApiToken(row), 200, { ETag: etag });
@@ -130,7 +130,7 @@ function addReads(router: Router, deps: Deps): void {
   );
 }
 
-function addRevoke(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
+function addRevoke(router: Router<Deps>, hooks: ApiTokenHooks): void {
   addRoute(
     router,
     {
@@ -143,7 +143,7 @@ function addRevoke(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
       responses: { 204: { description: "Revoked." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, author, params, change }) => {
+    async (c, { deps, orgId, author, params, change }) => {
       await change({
         async lock(tx, confirmed) {
           const { membership } = await confirmed;
@@ -155,13 +155,13 @@ function addRevoke(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
           await hooks.onEnd(tx, author, { orgId, tokenId, tokenVersion, how: "revoked" });
         },
       });
-      await hooks.afterEnd(orgId);
+      await hooks.afterEnd(deps, orgId);
       return c.body(null, 204);
     },
   );
 }
 
-function addRotate(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
+function addRotate(router: Router<Deps>, hooks: ApiTokenHooks): void {
   addRoute(
     router,
     {
@@ -184,7 +184,7 @@ function addRotate(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
     },
     async (c, call) => {
       const { orgId, author, params } = call;
-      const known = await requireApiToken(deps.db, orgId, visibleTo(call), params.tokenID);
+      const known = await requireApiToken(call.deps.db, orgId, visibleTo(call), params.tokenID);
       if (known.createdBy !== author.principal.userId)
         throw new ApiError("forbidden", "Only the creator of a token can rotate it; revoke it instead.");
       return call.transact(
@@ -194,15 +194,15 @@ function addRotate(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
             tx,
             author,
             row,
-            deps.now(),
-            deps.config.maxApiTokensPerOrganization,
+            call.deps.now(),
+            call.deps.config.maxApiTokensPerOrganization,
           );
           const { id: tokenId, version: tokenVersion } = rotated.row;
           await hooks.onEnd(tx, author, { orgId, tokenId, tokenVersion, how: "rotated" });
           return rotated;
         },
         (rotated) => c.json(presentCreated(rotated), 200, headersOf(rotated)),
-        { secret: true, afterCommit: () => hooks.afterEnd(orgId) },
+        { secret: true, afterCommit: () => hooks.afterEnd(call.deps, orgId) },
       );
     },
   );

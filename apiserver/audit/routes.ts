@@ -11,7 +11,7 @@ const DESCRIPTION =
   "Oldest first, in the order in which the entries became visible: a client that continues after the last id it saw misses none.";
 
 /** The audit log: of one organization for its members, of all organizations for the platform's staff. */
-export function addAuditRoutes(router: Router, deps: Deps): void {
+export function addAuditRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -25,7 +25,7 @@ export function addAuditRoutes(router: Router, deps: Deps): void {
       query: auditQuery,
       responses: { 200: { description: "A page of entries.", body: auditPage } },
     },
-    async (c, { orgId, query }) => {
+    async (c, { deps, orgId, query }) => {
       const rows = await listAuditEntries(deps.db, { ...query, orgId });
       return c.json(
         toPage(rows, query.limit, (row) => presentAuditEntry(row, "tenant")),
@@ -47,7 +47,7 @@ export function addAuditRoutes(router: Router, deps: Deps): void {
       query: adminAuditQuery,
       responses: { 200: { description: "A page of entries.", body: auditPage } },
     },
-    async (c, { query: { org_id: orgId, ...query } }) => {
+    async (c, { deps, query: { org_id: orgId, ...query } }) => {
       const rows = await listAuditEntries(deps.db, { ...query, orgId });
       return c.json(
         toPage(rows, query.limit, (row) => presentAuditEntry(row, "staff")),

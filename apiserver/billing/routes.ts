@@ -10,13 +10,13 @@ import { addRateCardRoutes } from "./rate-card/routes.ts";
 import { addSpendRoutes } from "./spend/routes.ts";
 
 /** Operations on prices, packages, budgets, what organizations spend, invoices and credit notes. */
-export function addBillingRoutes(router: Router, deps: Deps): void {
-  addRateCardRoutes(router, deps);
+export function addBillingRoutes(router: Router<Deps>, deps: Deps): void {
+  addRateCardRoutes(router);
   addPackageRoutes(router, deps);
-  addBudgetRoutes(router, deps);
-  addSpendRoutes(router, deps);
-  addProfileRoutes(router, deps);
-  addInvoiceRoutes(router, deps);
-  addCloseRoutes(router, deps);
-  addCreditNoteRoutes(router, deps);
+  addBudgetRoutes(router);
+  addSpendRoutes(router);
+  addProfileRoutes(router);
+  addInvoiceRoutes(router);
+  addCloseRoutes(router);
+  addCreditNoteRoutes(router);
 }

@@ -31,15 +31,15 @@ const RECORD = `${COLLECTION}/{accessID}` as const;
 const YAML = "application/yaml";
 
 /** Personal kubeconfigs: issued for a time, listed, and revoked one by one. */
-export function addClusterAccessRoutes(router: Router, deps: Deps): void {
-  addIssue(router, deps);
+export function addClusterAccessRoutes(router: Router<Deps>): void {
+  addIssue(router);
   // Before the record: its path has the form of one.
-  addForeign(router, deps);
-  addReads(router, deps);
-  addRevoke(router, deps);
+  addForeign(router);
+  addReads(router);
+  addRevoke(router);
 }
 
-function addIssue(router: Router, deps: Deps): void {
+function addIssue(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -71,7 +71,7 @@ function addIssue(router: Router, deps: Deps): void {
       },
       errors: ["cluster_not_ready", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, author, membership, caller, params, readBody, runOnce }) => {
+    async (c, { deps, orgId, author, membership, caller, params, readBody, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { ttl_seconds: ttlSeconds } = await readBody();
       requireNotSuspended(cluster);
@@ -97,7 +97,7 @@ function addIssue(router: Router, deps: Deps): void {
   );
 }
 
-function addReads(router: Router, deps: Deps): void {
+function addReads(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -111,7 +111,7 @@ function addReads(router: Router, deps: Deps): void {
       query: pageQuery,
       responses: { 200: { description: "A page, in the order of creation.", body: accessPage } },
     },
-    async (c, { orgId, params, query }) => {
+    async (c, { deps, orgId, params, query }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const found = await listAccesses(deps, cluster, query);
       const records = await present(
@@ -139,7 +139,7 @@ function addReads(router: Router, deps: Deps): void {
         200: { description: "The access, without its secret.", body: accessRecord, headers: ["ETag"] },
       },
     },
-    async (c, { orgId, params }) => {
+    async (c, { deps, orgId, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const found = await requireAccess(deps, cluster, params.accessID);
       const [record] = await present(deps, cluster, [found.access]);
@@ -149,7 +149,7 @@ function addReads(router: Router, deps: Deps): void {
   );
 }
 
-function addForeign(router: Router, deps: Deps): void {
+function addForeign(router: Router<Deps>): void {
   const path = `${COLLECTION}/foreign` as const;
   addRoute(
     router,
@@ -164,7 +164,7 @@ function addForeign(router: Router, deps: Deps): void {
       access: "clusters:access",
       responses: { 200: { description: "The bindings, as last read.", body: foreignAccesses } },
     },
-    async (c, { orgId, params, requirePermission }) => {
+    async (c, { deps, orgId, params, requirePermission }) => {
       requirePermission("members:read");
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       return c.json(presentForeign(cluster), 200);
@@ -173,7 +173,7 @@ function addForeign(router: Router, deps: Deps): void {
   refuseOtherMethods(router, path);
 }
 
-function addRevoke(router: Router, deps: Deps): void {
+function addRevoke(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -187,7 +187,7 @@ function addRevoke(router: Router, deps: Deps): void {
       responses: { 204: { description: "Revoked." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, caller, params }) => {
+    async (c, { deps, orgId, caller, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const found = await requireAccess(deps, cluster, params.accessID);
       await revokeAccess(deps, caller, cluster, found, readPreconditions(c));

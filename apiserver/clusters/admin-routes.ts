@@ -17,7 +17,7 @@ const adminListQuery = clusterListQuery.extend({
 });
 
 /** The clusters of all organizations, for the platform's staff. */
-export function addAdminClusterRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+export function addAdminClusterRoutes(router: Router<Deps>, catalogue: CatalogueReader): void {
   addRoute(
     router,
     {
@@ -30,7 +30,7 @@ export function addAdminClusterRoutes(router: Router, deps: Deps, catalogue: Cat
       query: adminListQuery,
       responses: { 200: { description: "A page, in the order of creation.", body: clusterPage } },
     },
-    async (c, { query: { org_id: orgId, ...query } }) => {
+    async (c, { deps, query: { org_id: orgId, ...query } }) => {
       const rows = await listClusters(deps.db, orgId, query);
       const versions = await catalogue.readKnown();
       return c.json(
@@ -45,7 +45,7 @@ const tag = "Platform administration";
 const PATH = "/api/v1/admin/organizations/{orgID}/clusters/{clusterID}/suspension";
 
 /** The suspension of a cluster by the platform's staff. */
-export function addSuspensionRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+export function addSuspensionRoutes(router: Router<Deps>, catalogue: CatalogueReader): void {
   addRoute(
     router,
     {
@@ -60,7 +60,7 @@ export function addSuspensionRoutes(router: Router, deps: Deps, catalogue: Catal
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { params: { orgID, clusterID } }) => {
+    async (c, { deps, params: { orgID, clusterID } }) => {
       await requireOrganization(deps.db, orgID);
       const cluster = await requireCluster(deps.db, orgID, clusterID);
       const versions = await catalogue.readKnown();
@@ -87,7 +87,7 @@ export function addSuspensionRoutes(router: Router, deps: Deps, catalogue: Catal
       },
       errors: ["conflict", "managed_elsewhere", "precondition_failed"],
     },
-    async (c, { caller, params: { orgID, clusterID }, readBody }) => {
+    async (c, { deps, caller, params: { orgID, clusterID }, readBody }) => {
       await requireOrganization(deps.db, orgID);
       const cluster = await requireCluster(deps.db, orgID, clusterID);
       const { suspended } = await readBody();

@@ -36,7 +36,7 @@ import {
   exampleNewCluster,
   updateClusterBody,
 } from "./schema.ts";
-import { createTenantReader, readerFor, type TenantReader } from "./tenant-reader.ts";
+import { createTenantReaders, type ReaderOf, readerFor } from "./tenant-reader.ts";
 import { checkUpgrade, presentChecks } from "./upgrade/enforce.ts";
 import { addUpgradeRoutes, type PlatformReaders } from "./upgrade/routes.ts";
 import { addCatalogueRoutes } from "./versions/routes.ts";
@@ -51,24 +51,23 @@ const DRY_RUN = {
 };
 
 /** Operations on clusters. */
-export function addClusterRoutes(router: Router, deps: Deps): void {
+export function addClusterRoutes(router: Router<Deps>, deps: Deps): void {
   const catalogue = createCatalogueReader(deps);
   const capabilities = createCapabilitiesReader(deps);
-  addCreate(router, deps, catalogue, capabilities);
-  addReads(router, deps, catalogue);
-  const tenants = createTenantReader(deps);
-  addUpdate(router, deps, { catalogue, capabilities }, tenants);
-  addDelete(router, deps, catalogue, tenants);
-  addUpgradeRoutes(router, deps, { catalogue, capabilities }, tenants);
-  addCredentialsRoutes(router, deps, catalogue);
+  addCreate(router, catalogue, capabilities);
+  addReads(router, catalogue);
+  const readerOf = createTenantReaders();
+  addUpdate(router, { catalogue, capabilities }, readerOf);
+  addDelete(router, catalogue, readerOf);
+  addUpgradeRoutes(router, { catalogue, capabilities }, readerOf);
+  addCredentialsRoutes(router, catalogue);
   addCatalogueRoutes(router, catalogue);
-  addAdminClusterRoutes(router, deps, catalogue);
-  addSuspensionRoutes(router, deps, catalogue);
+  addAdminClusterRoutes(router, catalogue);
+  addSuspensionRoutes(router, catalogue);
 }
 
 function addCreate(
-  router: Router,
-  deps: Deps,
+  router: Router<Deps>,
   catalogue: CatalogueReader,
   capabilitiesReader: CapabilitiesReader,
 ): void {
@@ -96,7 +95,7 @@ function addCreate(
       },
       errors: ["already_exists", "operation_in_progress", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, caller, query, readBody, requirePermission, runOnce }) => {
+    async (c, { deps, orgId, caller, query, readBody, requirePermission, runOnce }) => {
       const body = await readBody();
       if (body.node_pools !== undefined) requirePermission("nodepools:create");
       if (body.authorized_cidrs !== undefined) requirePermission("network:update");
@@ -139,7 +138,7 @@ function addCreate(
   );
 }
 
-function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+function addReads(router: Router<Deps>, catalogue: CatalogueReader): void {
   addRoute(
     router,
     {
@@ -152,7 +151,7 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
       query: clusterListQuery,
       responses: { 200: { description: "A page, in the order of creation.", body: clusterPage } },
     },
-    async (c, { orgId, query }) => {
+    async (c, { deps, orgId, query }) => {
       const rows = await listClusters(deps.db, orgId, query);
       const versions = await catalogue.readKnown();
       return c.json(
@@ -176,7 +175,7 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { orgId, params }) => {
+    async (c, { deps, orgId, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const versions = await catalogue.readKnown();
       const etag = clusterTag(cluster, versions);
@@ -187,10 +186,9 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
 }
 
 function addUpdate(
-  router: Router,
-  deps: Deps,
+  router: Router<Deps>,
   { catalogue, capabilities }: PlatformReaders,
-  tenants: TenantReader,
+  readerOf: ReaderOf,
 ): void {
   addRoute(
     router,
@@ -222,14 +220,15 @@ function addUpdate(
         "upgrade_blocked",
       ],
     },
-    async (c, { orgId, membership, caller, params, query, readBody, requirePermission }) => {
+    async (c, { deps, orgId, membership, caller, params, query, readBody, requirePermission }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const versions = await (body.k8s_version === undefined ? catalogue.readKnown() : catalogue.read());
       const merge = (current: typeof cluster) => mergeClusterUpdate(current, body, versions);
       const { k8s_version: target, force } = body;
       const requested = { field: "k8s_version", target, force } as const;
-      const upgrade = await checkUpgrade(deps.kube, tenants, membership, cluster, merge, requested);
+      const reader = readerOf(deps, caller);
+      const upgrade = await checkUpgrade(deps.kube, reader, membership, cluster, merge, requested);
       const changed = await changeCluster(deps, caller, cluster, {
         action: "cluster.update",
         preconditions: readPreconditions(c),
@@ -256,7 +255,7 @@ function addUpdate(
   );
 }
 
-function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader, tenants: TenantReader): void {
+function addDelete(router: Router<Deps>, catalogue: CatalogueReader, readerOf: ReaderOf): void {
   addRoute(
     router,
     {
@@ -280,7 +279,7 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
       },
       errors: ["conflict", "deletion_protected", "precondition_failed"],
     },
-    async (c, { orgId, membership, caller, params, query }) => {
+    async (c, { deps, orgId, membership, caller, params, query }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { object: deleting, effects } = await deleteCluster(deps, caller, cluster, {
         preconditions: readPreconditions(c),
@@ -288,7 +287,7 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
       });
       const record = presentCluster(deleting, await catalogue.readKnown());
       if (effects !== undefined) {
-        const leftovers = await readLeftovers(readerFor(tenants, membership), cluster);
+        const leftovers = await readLeftovers(readerFor(readerOf(deps, caller), membership), cluster);
         return c.json({ ...record, effects: { ...effects, leftovers } }, 200);
       }
       return c.json(record, 202, { Location: locationOf(deleting), ...RETRY_AFTER });

@@ -14,6 +14,7 @@ import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
 import { readUpgradeChecks } from "../../shared/tenant/upgrade/read-checks.ts";
 import type { Deps } from "../deps.ts";
 import type { Membership } from "../http/authorization/permissions.ts";
+import type { Caller } from "../http/contract/caller.ts";
 import { ApiError } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { readAdminSecret, requireAccessible } from "./credentials/admin-kubeconfig.ts";
@@ -56,12 +57,19 @@ export async function readChecks(
   return (target) => ("unknown" in found ? found : (found.get(target) ?? []));
 }
 
-/** The waits for the slots and for the kubeconfig count. `limits` for tests, which have less time. */
-export function createTenantReader(deps: Deps, limits: Partial<TenantDeadlines> = {}): TenantReader {
+/** The reader of one request, with its dependencies: what it reads ends with the request. */
+export type ReaderOf = (deps: Pick<Deps, "kube">, caller: Pick<Caller, "slot">) => TenantReader;
+
+/**
+ * Makes the readers of all requests, which share the slots. The waits for these and for the kubeconfig count. `limits` for
+ * tests, which have less time.
+ */
+export function createTenantReaders(limits: Partial<TenantDeadlines> = {}): ReaderOf {
   const slots = createReadSlots();
   const { allMs, ...bounds } = { ...READ_LIMITS, ...limits };
 
   async function readWithin<T>(
+    deps: Pick<Deps, "kube">,
     cluster: ProjectedCluster,
     signal: AbortSignal,
     use: (client: TenantClient) => Promise<T>,
@@ -73,17 +81,19 @@ export function createTenantReader(deps: Deps, limits: Partial<TenantDeadlines> 
     return await connectTenant(connection, { signal, mayWrite: () => false }, use, { ...bounds, allMs });
   }
 
-  return {
+  return (deps, { slot }) => ({
     async read(cluster, use) {
-      const signal = AbortSignal.timeout(allMs);
+      const tooLong = AbortSignal.timeout(allMs);
       let release: (() => void) | undefined;
       try {
-        release = await slots.take(cluster.orgId, signal);
-        return await readWithin(cluster, signal, use);
+        release = await slots.take(cluster.orgId, tooLong);
+        const ended = slot?.signal;
+        const signal = ended === undefined ? tooLong : AbortSignal.any([tooLong, ended]);
+        return await readWithin(deps, cluster, signal, use);
       } catch (error) {
-        if (signal.aborted && release === undefined)
+        if (tooLong.aborted && release === undefined)
           return { unknown: "Other clusters are being read; try again." };
-        if (signal.aborted) return { unknown: `The cluster did not answer within ${allMs / 1000} s.` };
+        if (tooLong.aborted) return { unknown: `The cluster did not answer within ${allMs / 1000} s.` };
         if (error instanceof ApiError) return { unknown: error.message };
         if (!(error instanceof KubeError)) throw error;
         return { unknown: describeTenantError(error) };
@@ -91,7 +101,7 @@ export function createTenantReader(deps: Deps, limits: Partial<TenantDeadlines> 
         release?.();
       }
     },
-  };
+  });
 }
 
 const base64 = z.base64().transform((text) => Buffer.from(text, "base64").toString("utf8"));

@@ -3,7 +3,7 @@ import type { RequestListener } from "node:http";
 import { composeKubeconfig } from "../../shared/kube/kubeconfig.ts";
 import type { Deps } from "../deps.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
-import { createTenantReader } from "./tenant-reader.ts";
+import { createTenantReaders } from "./tenant-reader.ts";
 
 /** For a read that is expected to succeed: more than a slow machine needs. */
 export const PATIENT = 60_000;
@@ -23,7 +23,7 @@ export const aKubeconfig = (server: string, ca: string) =>
 export function createReader(kubeconfig: string, allMs = PATIENT) {
   const value = Buffer.from(kubeconfig).toString("base64");
   const deps = { kube: { get: async () => ({ data: { value } }) } } as unknown as Deps;
-  return createTenantReader(deps, { allMs, callMs: allMs });
+  return createTenantReaders({ allMs, callMs: allMs })(deps, { slot: undefined });
 }
 
 export const json =

@@ -25,13 +25,13 @@ const listQuery = pageQuery.extend({
 });
 
 /** What callers read about themselves, and how they answer an invitation, which GET /me lists. */
-export function addCallerRoutes(router: Router, deps: Deps, hooks: MemberHooks): void {
-  addReads(router, deps);
+export function addCallerRoutes(router: Router<Deps>, hooks: MemberHooks): void {
+  addReads(router);
   addAccept(router, hooks);
   addDecline(router);
 }
 
-function addReads(router: Router, deps: Deps): void {
+function addReads(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -43,7 +43,7 @@ function addReads(router: Router, deps: Deps): void {
       access: "signed-in",
       responses: { 200: { description: "The caller.", body: meRecord } },
     },
-    async (c, { author }) => {
+    async (c, { deps, author }) => {
       const invitations = await listInvitations(deps.db, author.principal);
       const roles = await listCallerRoles(router, deps, author.principal);
       return c.json(presentMe(author.principal, roles, invitations), 200);
@@ -62,7 +62,7 @@ function addReads(router: Router, deps: Deps): void {
       query: listQuery,
       responses: { 200: { description: "A page, ordered by creation.", body: organizationPage } },
     },
-    async (c, { author, query }) => {
+    async (c, { deps, author, query }) => {
       const rows = await listOrganizations(router, deps, author.principal, query);
       return c.json(toPage(rows, query.limit, presentOrganization), 200);
     },
@@ -103,7 +103,7 @@ async function listTokenRoles(
   return [{ organization, role: membership.role, rights: membership.rights }];
 }
 
-function addAccept(router: Router, hooks: MemberHooks): void {
+function addAccept(router: Router<Deps>, hooks: MemberHooks): void {
   addRoute(
     router,
     {
@@ -118,13 +118,13 @@ function addAccept(router: Router, hooks: MemberHooks): void {
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
       errors: ["conflict"],
     },
-    async (c, { author, params, transact }) =>
+    async (c, { deps, author, params, transact }) =>
       transact(
         (tx) => acceptInvitation(tx, hooks, author, params.invitationID),
         ({ member }) => c.json(presentMember(member), 200, { ETag: versionTag(member.version) }),
         {
           afterCommit: async ({ member, isAccessLost }) => {
-            if (isAccessLost) await hooks.afterClusterAccessLost(member.orgId);
+            if (isAccessLost) await hooks.afterClusterAccessLost(deps, member.orgId);
           },
         },
       ),

@@ -1,4 +1,5 @@
 import type { Queryable } from "../db/client.ts";
+import type { Deps } from "../deps.ts";
 import type { Author } from "../http/authentication/principal.ts";
 
 /** What slices above this one do when a user loses rights in an organization. */
@@ -17,5 +18,5 @@ export interface MemberHooks {
     user: { userId: string; memberId?: string },
   ): Promise<void>;
   /** Runs after its commit. Does not throw. */
-  afterClusterAccessLost(orgId: string): Promise<void>;
+  afterClusterAccessLost(deps: Deps, orgId: string): Promise<void>;
 }

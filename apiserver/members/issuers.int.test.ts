@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import { createMemberHooks } from "../app.ts";
+import { memberHooks } from "../app.ts";
 import { createAuthenticator } from "../http/authentication/authenticator.ts";
 import type { ConfiguredIssuer } from "../http/authentication/issuer-config.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
@@ -35,8 +35,7 @@ function withoutRules({ config }: TestIssuer): ConfiguredIssuer {
 async function start(configured: readonly ConfiguredIssuer[]) {
   const authenticator = createAuthenticator({
     issuers: await recordIssuers(api.deps.db, configured),
-    bindUser: (user, groups) =>
-      bindUser({ db: api.deps.db, hooks: createMemberHooks(api.deps) }, user, groups),
+    bindUser: (user, groups) => bindUser({ db: api.deps.db, hooks: memberHooks }, user, groups),
     apiTokens: { isApiToken: () => false, isWellFormed: () => false, verify: async () => undefined },
     log: api.deps.log,
   });

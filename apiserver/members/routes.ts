@@ -16,15 +16,15 @@ const COLLECTION = "/api/v1/organizations/{orgID}/members";
 const RECORD = `${COLLECTION}/{memberID}`;
 
 /** Operations on the members of an organization, invited ones too. */
-export function addMemberRoutes(router: Router, deps: Deps, hooks: MemberHooks): void {
-  addInvite(router, deps);
-  addReads(router, deps);
-  addUpdate(router, deps, hooks);
+export function addMemberRoutes(router: Router<Deps>, hooks: MemberHooks): void {
+  addInvite(router);
+  addReads(router);
+  addUpdate(router, hooks);
   addRemove(router, hooks);
-  addResend(router, deps);
+  addResend(router);
 }
 
-function addInvite(router: Router, deps: Deps): void {
+function addInvite(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -40,7 +40,7 @@ function addInvite(router: Router, deps: Deps): void {
       responses: { 201: { description: "Invited.", body: memberRecord, headers: ["Location", "ETag"] } },
       errors: ["already_exists", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, author, readBody, transact }) => {
+    async (c, { deps, orgId, author, readBody, transact }) => {
       const { email, role } = await readBody();
       return transact(
         async (tx, { id }, { membership, requirePermission }) => {
@@ -59,7 +59,7 @@ function addInvite(router: Router, deps: Deps): void {
   );
 }
 
-function addReads(router: Router, deps: Deps): void {
+function addReads(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -72,7 +72,7 @@ function addReads(router: Router, deps: Deps): void {
       query: pageQuery,
       responses: { 200: { description: "A page, ordered by creation.", body: memberPage } },
     },
-    async (c, { orgId, query }) => {
+    async (c, { deps, orgId, query }) => {
       const rows = await listMembers(deps.db, orgId, query);
       return c.json(toPage(rows, query.limit, presentMember), 200);
     },
@@ -92,7 +92,7 @@ function addReads(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { orgId, params }) => {
+    async (c, { deps, orgId, params }) => {
       const member = await requireMember(deps.db, orgId, params.memberID);
       const etag = versionTag(member.version);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
@@ -101,7 +101,7 @@ function addReads(router: Router, deps: Deps): void {
   );
 }
 
-function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
+function addUpdate(router: Router<Deps>, hooks: MemberHooks): void {
   addRoute(
     router,
     {
@@ -117,7 +117,7 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
       errors: ["last_owner", "managed_elsewhere", "precondition_failed", "conflict"],
     },
-    async (c, { orgId, author, params, readBody, change }) => {
+    async (c, { deps, orgId, author, params, readBody, change }) => {
       await requireMember(deps.db, orgId, params.memberID);
       const body = await readBody();
       const { after, isAccessLost } = await change({
@@ -139,13 +139,13 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
           return { after, isAccessLost };
         },
       });
-      if (isAccessLost) await hooks.afterClusterAccessLost(orgId);
+      if (isAccessLost) await hooks.afterClusterAccessLost(deps, orgId);
       return c.json(presentMember(after), 200, { ETag: versionTag(after.version) });
     },
   );
 }
 
-function addRemove(router: Router, hooks: MemberHooks): void {
+function addRemove(router: Router<Deps>, hooks: MemberHooks): void {
   addRoute(
     router,
     {
@@ -160,7 +160,7 @@ function addRemove(router: Router, hooks: MemberHooks): void {
       responses: { 204: { description: "Removed." } },
       errors: ["last_owner", "managed_elsewhere", "precondition_failed", "conflict"],
     },
-    async (c, { orgId, author, params, change }) => {
+    async (c, { deps, orgId, author, params, change }) => {
       const removed = await change({
         // Every change of a membership holds the organization's row lock.
         lock: (tx) => requireMember(tx, orgId, params.memberID),
@@ -179,13 +179,13 @@ function addRemove(router: Router, hooks: MemberHooks): void {
           return member;
         },
       });
-      if (removed.userId !== null) await hooks.afterClusterAccessLost(orgId);
+      if (removed.userId !== null) await hooks.afterClusterAccessLost(deps, orgId);
       return c.body(null, 204);
     },
   );
 }
 
-function addResend(router: Router, deps: Deps): void {
+function addResend(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -199,7 +199,7 @@ function addResend(router: Router, deps: Deps): void {
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
       errors: ["managed_elsewhere", "quota_exceeded"],
     },
-    async (c, { orgId, author, params, transact }) => {
+    async (c, { deps, orgId, author, params, transact }) => {
       await requireMember(deps.db, orgId, params.memberID);
       return transact(
         async (tx, _attempt, { membership, requirePermission }) => {

@@ -13,7 +13,7 @@ const tag = "Network policies";
 const RECORD = "/api/v1/organizations/{orgID}/clusters/{clusterID}/network";
 
 /** Operations on the network policy of a cluster. */
-export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
+export function addNetworkPolicyRoutes(router: Router<Deps>, deps: Deps): void {
   const capabilities = createCapabilitiesReader(deps);
   const catalogue = createCatalogueReader(deps);
   addRoute(
@@ -34,7 +34,7 @@ export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { orgId, params }) => {
+    async (c, { deps, orgId, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const etag = clusterTag(cluster, await catalogue.readKnown());
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
@@ -63,7 +63,7 @@ export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "managed_elsewhere", "precondition_failed"],
     },
-    async (c, { orgId, caller, params, readBody }) => {
+    async (c, { deps, orgId, caller, params, readBody }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const updated = await setNetworkPolicy(deps, capabilities, caller, cluster, body, readPreconditions(c));

@@ -41,16 +41,16 @@ const DRY_RUN = {
 };
 
 /** Operations on the node pools of a cluster. */
-export function addNodePoolRoutes(router: Router, deps: Deps): void {
+export function addNodePoolRoutes(router: Router<Deps>, deps: Deps): void {
   const published = createCapabilitiesReader(deps);
-  addCreate(router, deps, published);
-  addReads(router, deps);
-  addUpdate(router, deps, published);
-  addDelete(router, deps);
-  addNodeRoutes(router, deps);
+  addCreate(router, published);
+  addReads(router);
+  addUpdate(router, published);
+  addDelete(router);
+  addNodeRoutes(router);
 }
 
-function addCreate(router: Router, deps: Deps, published: CapabilitiesReader): void {
+function addCreate(router: Router<Deps>, published: CapabilitiesReader): void {
   addRoute(
     router,
     {
@@ -73,7 +73,7 @@ function addCreate(router: Router, deps: Deps, published: CapabilitiesReader): v
       },
       errors: ["operation_in_progress", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, caller, params, query, readBody, runOnce }) => {
+    async (c, { deps, orgId, caller, params, query, readBody, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const spec = toNodePoolSpec(body, cluster.name);
@@ -101,7 +101,7 @@ function addCreate(router: Router, deps: Deps, published: CapabilitiesReader): v
   );
 }
 
-function addReads(router: Router, deps: Deps): void {
+function addReads(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -114,7 +114,7 @@ function addReads(router: Router, deps: Deps): void {
       query: nodePoolListQuery,
       responses: { 200: { description: "A page, in the order of creation.", body: nodePoolPage } },
     },
-    async (c, { orgId, params, query }) => {
+    async (c, { deps, orgId, params, query }) => {
       await requireCluster(deps.db, orgId, params.clusterID);
       const rows = await listNodePools(deps.db, orgId, params.clusterID, query);
       return c.json(toPage(rows, query.limit, presentNodePool), 200);
@@ -135,7 +135,7 @@ function addReads(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { orgId, params }) => {
+    async (c, { deps, orgId, params }) => {
       const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
       const etag = objectTag(pool.object.metadata);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
@@ -144,7 +144,7 @@ function addReads(router: Router, deps: Deps): void {
   );
 }
 
-function addUpdate(router: Router, deps: Deps, published: CapabilitiesReader): void {
+function addUpdate(router: Router<Deps>, published: CapabilitiesReader): void {
   addRoute(
     router,
     {
@@ -172,7 +172,7 @@ function addUpdate(router: Router, deps: Deps, published: CapabilitiesReader): v
         "quota_exceeded",
       ],
     },
-    async (c, { orgId, caller, params, query, readBody }) => {
+    async (c, { deps, orgId, caller, params, query, readBody }) => {
       const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
       const change = toNodePoolChange(await readBody());
       const capabilities =
@@ -193,7 +193,7 @@ function addUpdate(router: Router, deps: Deps, published: CapabilitiesReader): v
   );
 }
 
-function addDelete(router: Router, deps: Deps): void {
+function addDelete(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -217,7 +217,7 @@ function addDelete(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "deletion_protected", "precondition_failed"],
     },
-    async (c, { orgId, caller, params, query }) => {
+    async (c, { deps, orgId, caller, params, query }) => {
       const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
       const { object: deleting, effects } = await deleteNodePool(deps, caller, pool, {
         preconditions: readPreconditions(c),

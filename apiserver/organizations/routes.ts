@@ -43,14 +43,14 @@ interface OrganizationHooks extends DeletionHooks {
 }
 
 /** Operations on organizations. The list of the caller's organizations belongs to the members. */
-export function addOrganizationRoutes(router: Router, deps: Deps, hooks: OrganizationHooks): void {
-  addCreate(router, deps, hooks);
-  addRead(router, deps);
+export function addOrganizationRoutes(router: Router<Deps>, hooks: OrganizationHooks): void {
+  addCreate(router, hooks);
+  addRead(router);
   addUpdate(router);
-  addDelete(router, deps, hooks);
+  addDelete(router, hooks);
 }
 
-function addCreate(router: Router, deps: Deps, hooks: OrganizationHooks): void {
+function addCreate(router: Router<Deps>, hooks: OrganizationHooks): void {
   addRoute(
     router,
     {
@@ -68,7 +68,7 @@ function addCreate(router: Router, deps: Deps, hooks: OrganizationHooks): void {
       },
       errors: ["already_exists", "quota_exceeded"],
     },
-    async (c, { author, readBody, transact }) => {
+    async (c, { deps, author, readBody, transact }) => {
       const body = await readBody();
       requireVatId(null, body.vat_id);
       const { userId } = author.principal;
@@ -98,7 +98,7 @@ function addCreate(router: Router, deps: Deps, hooks: OrganizationHooks): void {
   );
 }
 
-function addRead(router: Router, deps: Deps): void {
+function addRead(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -113,7 +113,7 @@ function addRead(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { orgId }) => {
+    async (c, { deps, orgId }) => {
       const organization = await requireOrganization(deps.db, orgId);
       const etag = versionTag(organization.version);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
@@ -167,7 +167,7 @@ function addUpdate(router: Router): void {
   );
 }
 
-function addDelete(router: Router, deps: Deps, hooks: DeletionHooks): void {
+function addDelete(router: Router<Deps>, hooks: DeletionHooks): void {
   addRoute(
     router,
     {
@@ -186,7 +186,7 @@ function addDelete(router: Router, deps: Deps, hooks: DeletionHooks): void {
       },
       errors: ["deletion_protected", "organization_not_empty", "conflict", "precondition_failed"],
     },
-    async (c, { orgId, caller, query: { dry_run: dryRun } }) => {
+    async (c, { deps, orgId, caller, query: { dry_run: dryRun } }) => {
       await deleteOrganization(deps, caller, hooks, { orgId, preconditions: readPreconditions(c), dryRun });
       if (!dryRun) return c.body(null, 204);
       return c.json(presentOrganization(await requireOrganization(deps.db, orgId)), 200);
@@ -219,7 +219,7 @@ const adminListQuery = pageQuery.extend({
 });
 
 /** What the platform's staff can do with every organization. */
-export function addAdminOrganizationRoutes(router: Router, deps: Deps): void {
+export function addAdminOrganizationRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -232,7 +232,7 @@ export function addAdminOrganizationRoutes(router: Router, deps: Deps): void {
       query: adminListQuery,
       responses: { 200: { description: "A page, ordered by creation.", body: organizationPage } },
     },
-    async (c, { query }) => {
+    async (c, { deps, query }) => {
       const rows = await listOrganizations(deps.db, query);
       return c.json(toPage(rows, query.limit, presentOrganization), 200);
     },
@@ -249,7 +249,7 @@ export function addAdminOrganizationRoutes(router: Router, deps: Deps): void {
       access: "platform-admin",
       responses: { 200: { description: "The organization.", body: organizationRecord } },
     },
-    async (c, { params }) => {
+    async (c, { deps, params }) => {
       const organization = await requireOrganization(deps.db, params.orgID);
       return c.json(presentOrganization(organization), 200);
     },

@@ -26,12 +26,12 @@ export interface QuotaHooks {
 }
 
 /** The quotas of an organization, which its members read and the platform's staff sets. */
-export function addQuotaRoutes(router: Router, deps: Deps, hooks: QuotaHooks): void {
+export function addQuotaRoutes(router: Router<Deps>, deps: Deps, hooks: QuotaHooks): void {
   const { quotas: defaults } = deps.config;
-  const readAll = (orgId: string) =>
-    readQuotasAndUse(deps.db, { orgId, defaults }, (tx) => hooks.readStores(tx, orgId));
-  const readRecord = async (orgId: string) => {
-    const { quotas, use } = await readAll(orgId);
+  const readAll = ({ db }: Pick<Deps, "db">, orgId: string) =>
+    readQuotasAndUse(db, { orgId, defaults }, (tx) => hooks.readStores(tx, orgId));
+  const readRecord = async (deps: Pick<Deps, "db">, orgId: string) => {
+    const { quotas, use } = await readAll(deps, orgId);
     return { record: presentQuotas(quotas, defaults, use), etag: quotasTag(quotas, use) };
   };
   addRoute(
@@ -47,8 +47,8 @@ export function addQuotaRoutes(router: Router, deps: Deps, hooks: QuotaHooks): v
       access: "organization:read",
       responses: readResponses,
     },
-    async (c, { orgId }) => {
-      const { record, etag } = await readRecord(orgId);
+    async (c, { deps, orgId }) => {
+      const { record, etag } = await readRecord(deps, orgId);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(record, 200, { ETag: etag });
     },
@@ -65,9 +65,9 @@ export function addQuotaRoutes(router: Router, deps: Deps, hooks: QuotaHooks): v
       access: "platform-admin",
       responses: readResponses,
     },
-    async (c, { params: { orgID } }) => {
+    async (c, { deps, params: { orgID } }) => {
       await requireOrganization(deps.db, orgID);
-      const { record, etag } = await readRecord(orgID);
+      const { record, etag } = await readRecord(deps, orgID);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(record, 200, { ETag: etag });
     },
@@ -90,7 +90,7 @@ export function addQuotaRoutes(router: Router, deps: Deps, hooks: QuotaHooks): v
       },
       errors: ["conflict", "precondition_failed"],
     },
-    async (c, { author, params: { orgID }, readBody, change }) => {
+    async (c, { deps, author, params: { orgID }, readBody, change }) => {
       await requireOrganization(deps.db, orgID);
       const body = await readBody();
       const scope = { orgId: orgID, defaults };
@@ -102,7 +102,7 @@ export function addQuotaRoutes(router: Router, deps: Deps, hooks: QuotaHooks): v
         apply: (tx, before) => setQuotas(tx, author, { ...scope, before }, toChange(body)),
       });
       await ensureNamespaceSoon(deps, orgID);
-      const { use } = await readAll(orgID);
+      const { use } = await readAll(deps, orgID);
       return c.json(presentQuotas(quotas, defaults, use), 200, { ETag: quotasTag(quotas, use) });
     },
   );

@@ -28,7 +28,7 @@ const RECORD = `${COLLECTION}/{repoName}`;
 const TAGS = `${RECORD}/tags`;
 
 /** Operations on the repositories of an organization. */
-export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: UseRegistry): void {
+export function addRepositoryRoutes(router: Router<Deps>, useRegistry: UseRegistry): void {
   addRoute(
     router,
     {
@@ -41,7 +41,7 @@ export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: Use
       query: namePageQuery,
       responses: { 200: { description: "A page, in the order of their names.", body: repositoryPage } },
     },
-    async (c, { orgId, query }) => {
+    async (c, { deps, orgId, query }) => {
       const { names, next } = await useRegistry((backend) =>
         listRepositories(backend, repositoryPrefix(orgId), {
           after: cursorToName(query.cursor),
@@ -72,7 +72,7 @@ export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: Use
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { orgId, params: { repoName } }) => {
+    async (c, { deps, orgId, params: { repoName } }) => {
       const repository = requireRepositoryName(orgId, repoName);
       const tags = await useRegistry((backend) => listTagNames(backend, repository));
       if (tags.length === 0) throw notFound("repository");
@@ -97,7 +97,7 @@ export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: Use
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, caller, params: { repoName } }) => {
+    async (c, { deps, orgId, caller, params: { repoName } }) => {
       const repository = requireRepositoryName(orgId, repoName);
       const entry = {
         action: "repository.delete",
@@ -116,7 +116,7 @@ export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: Use
 }
 
 /** Operations on the tags of a repository. */
-export function addTagRoutes(router: Router, deps: Deps, useRegistry: UseRegistry): void {
+export function addTagRoutes(router: Router<Deps>, useRegistry: UseRegistry): void {
   addRoute(
     router,
     {
@@ -161,7 +161,7 @@ export function addTagRoutes(router: Router, deps: Deps, useRegistry: UseRegistr
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, caller, params }) => {
+    async (c, { deps, orgId, caller, params }) => {
       const repository = requireRepositoryName(orgId, params.repoName);
       const reference = requireTagName(params.tag);
       const target = { kind: "repository_tag", id: `${params.repoName}:${params.tag}` } as const;

@@ -9,13 +9,13 @@ import { addTokenRoutes } from "./token-routes.ts";
 import { addUsageRoutes } from "./usage/usage-routes.ts";
 
 /** Operations on the images of an organization, and what the registry itself asks of the API server. */
-export function addRegistryRoutes(router: Router, deps: Deps): void {
+export function addRegistryRoutes(router: Router<Deps>, deps: Deps): void {
   const useRegistry = createRegistryAccess(deps, deps.metrics);
-  addRepositoryRoutes(router, deps, useRegistry);
-  addTagRoutes(router, deps, useRegistry);
+  addRepositoryRoutes(router, useRegistry);
+  addTagRoutes(router, useRegistry);
   addScanRoutes(router, deps, useRegistry);
-  addUsageRoutes(router, deps);
-  addCredentialRoutes(router, deps);
+  addUsageRoutes(router);
+  addCredentialRoutes(router);
   addTokenRoutes(router, deps, useRegistry);
   addNotificationRoutes(router, deps);
 }

@@ -21,7 +21,7 @@ const params = { repoName: repositoryParam, tag: tagParam };
 const RETRY_AFTER_SECONDS = "5";
 
 /** Operations on the scan of the image that a tag names. */
-export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegistry): void {
+export function addScanRoutes(router: Router<Deps>, deps: Deps, useRegistry: UseRegistry): void {
   const readScan = (orgId: string, names: ImageNames) =>
     useRegistry(async (backend) => {
       const { repository, digest } = await requireImage(backend, orgId, names);
@@ -84,7 +84,7 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
         },
       },
     },
-    async (c, { orgId, author, caller, params, transact, runOnce }) => {
+    async (c, { deps, orgId, author, caller, params, transact, runOnce }) => {
       const { repository, digest, ownScans } = await useRegistry(async (backend) => ({
         ...(await requireImage(backend, orgId, params)),
         ownScans: backend.ownScans,

@@ -3,7 +3,7 @@ import { readStack } from "../../e2e/platform/stack/testing.ts";
 import { setUp } from "../../e2e/testing/set-up.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/index.ts";
-import { type createApp, createMemberHooks } from "../app.ts";
+import { type createApp, memberHooks } from "../app.ts";
 import { type AuthenticatorOptions, createAuthenticator } from "../http/authentication/authenticator.ts";
 import type { RateClass, RateLimit } from "../http/limits.ts";
 import { bindUser } from "../members/index.ts";
@@ -29,7 +29,7 @@ function createReplica(name: RateClass, limit: RateLimit): ReturnType<typeof cre
   const issuers = config.issuers.map((issuer) => ({ ...issuer, uuidSubjects: true }));
   const apiTokens = createApiTokenVerifier(limited);
   const bind = (...[user, groups]: Parameters<AuthenticatorOptions["bindUser"]>) =>
-    bindUser({ db: deps.db, hooks: createMemberHooks(limited) }, user, groups);
+    bindUser({ db: deps.db, hooks: memberHooks }, user, groups);
   return createTestedApp(limited, {
     authenticator: createAuthenticator({ issuers, bindUser: bind, apiTokens, log: deps.log }),
   });

@@ -10,7 +10,6 @@ import {
 } from "../../shared/crd/published-config.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import { messageOf } from "../../shared/program/errors.ts";
-import { runForAll } from "../../shared/program/tenant-context.ts";
 import type { Deps } from "../deps.ts";
 import { dependencyUnavailable, type ErrorDetail } from "../http/errors.ts";
 import type { ProjectedCluster } from "./project/index.ts";
@@ -63,9 +62,9 @@ export function createConfigMapReader<T>(
     return value;
   }
 
-  /** Reads and writes share it, so it is not cut off after the time that a read waits. */
+  /** All requests share it, so it is none's: no tenant's share counts it, and no request's end cuts it off. */
   function refresh(): Promise<T> {
-    running ??= runForAll(() => fetchValue())
+    running ??= fetchValue()
       .catch(noteFailure)
       .finally(() => {
         running = undefined;

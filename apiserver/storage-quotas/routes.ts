@@ -17,7 +17,7 @@ const readResponses = {
 } as const;
 
 /** Operations on the limit of an organization's shared storage. */
-export function addStorageQuotaRoutes(router: Router, deps: Deps): void {
+export function addStorageQuotaRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -29,7 +29,7 @@ export function addStorageQuotaRoutes(router: Router, deps: Deps): void {
       access: "storage_quota:read",
       responses: readResponses,
     },
-    async (c, { orgId }) => {
+    async (c, { deps, orgId }) => {
       const { record, etag } = await readRecord(deps, orgId);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(record, 200, { ETag: etag });
@@ -47,7 +47,7 @@ export function addStorageQuotaRoutes(router: Router, deps: Deps): void {
       access: "platform-admin",
       responses: readResponses,
     },
-    async (c, { params: { orgID } }) => {
+    async (c, { deps, params: { orgID } }) => {
       await requireOrganization(deps.db, orgID);
       const { record, etag } = await readRecord(deps, orgID);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
@@ -72,7 +72,7 @@ export function addStorageQuotaRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "quota_below_usage", "precondition_failed"],
     },
-    async (c, { author, params: { orgID }, readBody, change }) => {
+    async (c, { deps, author, params: { orgID }, readBody, change }) => {
       await requireOrganization(deps.db, orgID);
       const { quota_gb: configuredGB } = await readBody();
       const { defaultStorageQuotaGB: defaultGB } = deps.config;

@@ -34,12 +34,12 @@ const STREAM_HEADERS = {
 };
 
 /** The live feed of a cluster, its history, and tickets for browsers. */
-export function addSystemEventRoutes(router: Router, deps: Deps): void {
+export function addSystemEventRoutes(router: Router<Deps>, deps: Deps): void {
   addStream(router, deps);
-  addTicket(router, deps);
+  addTicket(router);
 }
 
-function addStream(router: Router, deps: Deps): void {
+function addStream(router: Router<Deps>, deps: Deps): void {
   const streamDeps = createStreamDeps(deps);
   const registry = createRegistry(router, deps);
   addRoute(
@@ -67,7 +67,7 @@ function addStream(router: Router, deps: Deps): void {
       },
       errors: ["event_harvester_disabled"],
     },
-    async (c, { orgId, params, query, author: { principal } }) => {
+    async (c, { deps, orgId, params, query, author: { principal } }) => {
       const lastEventId = parseLastEventId(c.req.header("last-event-id") ?? query.last_event_id);
       await requireFeed(deps, orgId, params.clusterID);
       if (acceptedType(c, [EVENT_STREAM, JSON_TYPE]) === JSON_TYPE)
@@ -111,7 +111,7 @@ function openStream(
   );
 }
 
-function addTicket(router: Router, deps: Deps): void {
+function addTicket(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -134,7 +134,7 @@ function addTicket(router: Router, deps: Deps): void {
       },
       errors: ["event_harvester_disabled"],
     },
-    async (c, { orgId, params, author: { principal }, transact }) => {
+    async (c, { deps, orgId, params, author: { principal }, transact }) => {
       await requireFeed(deps, orgId, params.clusterID);
       const path = COLLECTION.replace("{orgID}", orgId).replace("{clusterID}", params.clusterID);
       return transact(

@@ -14,7 +14,7 @@ import { createKeyedSlots } from "../../shared/program/limits.ts";
 import { createLogger, type Logger } from "../../shared/program/log.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/index.ts";
-import { type AppParts, createApp, createMemberHooks } from "../app.ts";
+import { type AppParts, createApp, memberHooks } from "../app.ts";
 import type { Config } from "../config.ts";
 import { connectDatabase } from "../db/client.ts";
 import { createTestDatabase } from "../db/testing.ts";
@@ -122,11 +122,10 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
     draining: draining.signal,
   };
   const issuers = await recordIssuers(deps.db, deps.config.issuers);
-  const hooks = createMemberHooks(deps);
-  await recordConfiguredMappings(deps, hooks, issuers);
+  await recordConfiguredMappings(deps, memberHooks, issuers);
   const authenticator = createAuthenticator({
     issuers,
-    bindUser: (user, groups) => bindUser({ db: deps.db, hooks }, user, groups),
+    bindUser: (user, groups) => bindUser({ db: deps.db, hooks: memberHooks }, user, groups),
     apiTokens: createApiTokenVerifier(deps),
     log: deps.log,
   });

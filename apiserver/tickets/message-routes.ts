@@ -23,7 +23,7 @@ const ADMIN_TAG = "Platform administration";
 const ADMIN_COLLECTION = "/api/v1/admin/tickets/{ticketID}/messages";
 
 /** The public messages of an organization's tickets, for its members. */
-export function addMessageRoutes(router: Router, deps: Deps): void {
+export function addMessageRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -36,7 +36,7 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
       query: pageQuery,
       responses: { 200: { description: "A page, the oldest first.", body: ticketMessagePage } },
     },
-    async (c, { membership, params, query }) => {
+    async (c, { deps, membership, params, query }) => {
       const ticket = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const rows = await listMessages(deps.db, ticket, { internal: false }, query);
       return c.json(toPage(rows, query.limit, presentMessage), 200);
@@ -64,7 +64,7 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "quota_exceeded"],
     },
-    async (c, { author, membership, params, readBody, transact }) => {
+    async (c, { deps, author, membership, params, readBody, transact }) => {
       await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const { body, attachment_ids: attachmentIds } = await readBody();
       return transact(
@@ -89,7 +89,7 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
 }
 
 /** The messages of the tickets of all organizations, internal notes too, for the platform's staff. */
-export function addAdminMessageRoutes(router: Router, deps: Deps, metrics: TicketMetrics): void {
+export function addAdminMessageRoutes(router: Router<Deps>, metrics: TicketMetrics): void {
   addRoute(
     router,
     {
@@ -107,7 +107,7 @@ export function addAdminMessageRoutes(router: Router, deps: Deps, metrics: Ticke
         },
       },
     },
-    async (c, { params, query }) => {
+    async (c, { deps, params, query }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const rows = await listMessages(deps.db, { id: params.ticketID, orgId }, { internal: true }, query);
       return c.json(toPage(rows, query.limit, presentAdminMessage), 200);
@@ -135,7 +135,7 @@ export function addAdminMessageRoutes(router: Router, deps: Deps, metrics: Ticke
       },
       errors: ["conflict"],
     },
-    async (c, { author, params, readBody, transact }) => {
+    async (c, { deps, author, params, readBody, transact }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const { body, internal, attachment_ids: attachmentIds } = await readBody();
       return transact(

@@ -10,13 +10,13 @@ import { addAdminTicketRoutes, addOrganizationTicketRoutes } from "./ticket-rout
  * Operations on tickets, their messages and attachments, for the members of an organization and for the platform's
  * staff.
  */
-export function addTicketRoutes(router: Router, deps: Deps): void {
+export function addTicketRoutes(router: Router<Deps>, deps: Deps): void {
   const metrics = createTicketMetrics(deps.metrics, deps);
-  addOrganizationTicketRoutes(router, deps);
-  addMessageRoutes(router, deps);
-  addAdminTicketRoutes(router, deps);
-  addAdminMessageRoutes(router, deps, metrics);
+  addOrganizationTicketRoutes(router);
+  addMessageRoutes(router);
+  addAdminTicketRoutes(router);
+  addAdminMessageRoutes(router, metrics);
   const store = createStoreAccess(deps, deps.metrics);
-  addAttachmentRoutes(router, deps, store);
-  addAdminAttachmentRoutes(router, deps, store);
+  addAttachmentRoutes(router, store);
+  addAdminAttachmentRoutes(router, store);
 }

@@ -34,13 +34,13 @@ const ADMIN_COLLECTION = "/api/v1/admin/tickets";
 const ADMIN_RECORD = `${ADMIN_COLLECTION}/{ticketID}`;
 
 /** The tickets of an organization, for its members. */
-export function addOrganizationTicketRoutes(router: Router, deps: Deps): void {
-  addCreate(router, deps);
-  addReads(router, deps);
-  addUpdate(router, deps);
+export function addOrganizationTicketRoutes(router: Router<Deps>): void {
+  addCreate(router);
+  addReads(router);
+  addUpdate(router);
 }
 
-function addCreate(router: Router, deps: Deps): void {
+function addCreate(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -58,7 +58,7 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "quota_exceeded"],
     },
-    async (c, { orgId, author, readBody, transact }) => {
+    async (c, { deps, orgId, author, readBody, transact }) => {
       const { cluster_id: clusterId = null, ...ticket } = await readBody();
       return transact(
         async (tx, { id }, { membership }) => {
@@ -82,7 +82,7 @@ function addCreate(router: Router, deps: Deps): void {
   );
 }
 
-function addReads(router: Router, deps: Deps): void {
+function addReads(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -96,7 +96,7 @@ function addReads(router: Router, deps: Deps): void {
       query: ticketListQuery,
       responses: { 200: { description: "A page, the newest first.", body: ticketPage } },
     },
-    async (c, { membership, query }) => {
+    async (c, { deps, membership, query }) => {
       const rows = await listTickets(deps.db, ticketScopeOf(membership), query);
       const now = deps.now();
       return c.json(
@@ -120,7 +120,7 @@ function addReads(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { membership, params }) => {
+    async (c, { deps, membership, params }) => {
       const row = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const now = deps.now();
       const etag = ticketTag(row, now);
@@ -130,7 +130,7 @@ function addReads(router: Router, deps: Deps): void {
   );
 }
 
-function addUpdate(router: Router, deps: Deps): void {
+function addUpdate(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -146,7 +146,7 @@ function addUpdate(router: Router, deps: Deps): void {
       responses: { 200: { description: "The ticket.", body: ticketRecord, headers: ["ETag"] } },
       errors: ["conflict", "precondition_failed"],
     },
-    async (c, { author, membership, params, readBody, change }) => {
+    async (c, { deps, author, membership, params, readBody, change }) => {
       await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const { status } = await readBody();
       const row = await change({
@@ -175,12 +175,12 @@ function addUpdate(router: Router, deps: Deps): void {
 }
 
 /** The tickets of all organizations, deleted ones too, for the platform's staff. */
-export function addAdminTicketRoutes(router: Router, deps: Deps): void {
-  addAdminReads(router, deps);
-  addAdminUpdate(router, deps);
+export function addAdminTicketRoutes(router: Router<Deps>): void {
+  addAdminReads(router);
+  addAdminUpdate(router);
 }
 
-function addAdminReads(router: Router, deps: Deps): void {
+function addAdminReads(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -193,7 +193,7 @@ function addAdminReads(router: Router, deps: Deps): void {
       query: adminTicketListQuery,
       responses: { 200: { description: "A page, the newest first.", body: ticketPage } },
     },
-    async (c, { query: { q, ...query } }) => {
+    async (c, { deps, query: { q, ...query } }) => {
       const now = deps.now();
       const rows =
         q === undefined
@@ -220,7 +220,7 @@ function addAdminReads(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { params }) => {
+    async (c, { deps, params }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const row = await requireTicket(deps.db, { orgId }, params.ticketID);
       const now = deps.now();
@@ -231,7 +231,7 @@ function addAdminReads(router: Router, deps: Deps): void {
   );
 }
 
-function addAdminUpdate(router: Router, deps: Deps): void {
+function addAdminUpdate(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -247,7 +247,7 @@ function addAdminUpdate(router: Router, deps: Deps): void {
       responses: { 200: { description: "The ticket.", body: ticketRecord, headers: ["ETag"] } },
       errors: ["precondition_failed"],
     },
-    async (c, { author, params, readBody, change }) => {
+    async (c, { deps, author, params, readBody, change }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const { status, severity, category, assigned_to: assignedTo } = await readBody();
       const row = await change({

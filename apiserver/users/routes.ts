@@ -15,12 +15,12 @@ const QUOTAS = "/api/v1/admin/users/{userID}/quotas";
 const IDENTITY = "/api/v1/admin/users/{userID}/identity";
 
 /** The quotas of a user, which the platform's staff sets. */
-export function addUserRoutes(router: Router, deps: Deps): void {
+export function addUserRoutes(router: Router<Deps>, deps: Deps): void {
   addReadQuotas(router, deps);
   addSetQuotas(router, deps);
 }
 
-function addReadQuotas(router: Router, deps: Deps): void {
+function addReadQuotas(router: Router<Deps>, deps: Deps): void {
   const { userQuotas: defaults } = deps.config;
   addRoute(
     router,
@@ -36,7 +36,7 @@ function addReadQuotas(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { params: { userID } }) => {
+    async (c, { deps, params: { userID } }) => {
       await requireUser(deps.db, userID);
       const quotas = await readUserQuotas(deps.db, userID, defaults);
       const used = await readUse(deps.db, userID);
@@ -47,7 +47,7 @@ function addReadQuotas(router: Router, deps: Deps): void {
   );
 }
 
-function addSetQuotas(router: Router, deps: Deps): void {
+function addSetQuotas(router: Router<Deps>, deps: Deps): void {
   const { userQuotas: defaults } = deps.config;
   addRoute(
     router,
@@ -66,7 +66,7 @@ function addSetQuotas(router: Router, deps: Deps): void {
       },
       errors: ["precondition_failed"],
     },
-    async (c, { author, params: { userID }, readBody, change }) => {
+    async (c, { deps, author, params: { userID }, readBody, change }) => {
       await requireUser(deps.db, userID);
       const { organizations } = await readBody();
       const quotas = await change({
@@ -87,12 +87,12 @@ async function readUse(db: Queryable, userId: string) {
 }
 
 /** The issuer that a user id belongs to: two issuers can present the same `sub`, and the first one gets it. */
-export function addUserIdentityRoutes(router: Router, deps: Deps, hooks: MemberHooks): void {
-  addReadIdentity(router, deps);
-  addSetIdentity(router, deps, hooks);
+export function addUserIdentityRoutes(router: Router<Deps>, hooks: MemberHooks): void {
+  addReadIdentity(router);
+  addSetIdentity(router, hooks);
 }
 
-function addReadIdentity(router: Router, deps: Deps): void {
+function addReadIdentity(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -107,7 +107,7 @@ function addReadIdentity(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { params: { userID } }) => {
+    async (c, { deps, params: { userID } }) => {
       const identity = await readUserIdentity(deps.db, userID);
       const etag = userIdentityTag(identity);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
@@ -116,7 +116,7 @@ function addReadIdentity(router: Router, deps: Deps): void {
   );
 }
 
-function addSetIdentity(router: Router, deps: Deps, hooks: MemberHooks): void {
+function addSetIdentity(router: Router<Deps>, hooks: MemberHooks): void {
   addRoute(
     router,
     {
@@ -136,7 +136,7 @@ function addSetIdentity(router: Router, deps: Deps, hooks: MemberHooks): void {
       },
       errors: ["precondition_failed"],
     },
-    async (c, { author, params: { userID }, readBody, change }) => {
+    async (c, { deps, author, params: { userID }, readBody, change }) => {
       await readUserIdentity(deps.db, userID);
       const body = await readBody();
       const issuers = deps.config.issuers.map(({ issuer }) => issuer);
@@ -151,7 +151,7 @@ function addSetIdentity(router: Router, deps: Deps, hooks: MemberHooks): void {
           return { identity, ...(await endGroupsOfOtherIssuers(tx, hooks, author, user)) };
         },
       });
-      for (const orgId of lostIn) await hooks.afterClusterAccessLost(orgId);
+      for (const orgId of lostIn) await hooks.afterClusterAccessLost(deps, orgId);
       return c.json(presentUserIdentity(identity), 200, { ETag: userIdentityTag(identity) });
     },
   );

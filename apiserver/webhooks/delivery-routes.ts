@@ -23,7 +23,7 @@ const RECORD = "/api/v1/organizations/{orgID}/webhooks/{webhookID}";
 const RETRY_AFTER_SECONDS = "1";
 
 /** The log of deliveries. */
-export function addDeliveryRoutes(router: Router, deps: Deps): void {
+export function addDeliveryRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -37,7 +37,7 @@ export function addDeliveryRoutes(router: Router, deps: Deps): void {
       query: deliveryListQuery,
       responses: { 200: { description: "A page, the newest first.", body: deliveryPage } },
     },
-    async (c, { orgId, params: { webhookID: webhookId }, query }) => {
+    async (c, { deps, orgId, params: { webhookID: webhookId }, query }) => {
       await requireWebhook(deps.db, orgId, webhookId);
       const rows = await listDeliveries(deps.db, { orgId, webhookId }, query);
       return c.json(toPage(rows, query.limit, presentDelivery), 200);
@@ -56,7 +56,7 @@ export function addDeliveryRoutes(router: Router, deps: Deps): void {
       access: "webhooks:read",
       responses: { 200: { description: "The delivery.", body: deliveryDetailRecord } },
     },
-    async (c, { orgId, params: { webhookID: webhookId, deliveryID }, membership: { rights } }) => {
+    async (c, { deps, orgId, params: { webhookID: webhookId, deliveryID }, membership: { rights } }) => {
       await requireWebhook(deps.db, orgId, webhookId);
       const { delivery, event } = await requireDelivery(deps.db, { orgId, webhookId }, deliveryID);
       const attempts = await listAttempts(deps.db, orgId, deliveryID);
@@ -66,13 +66,13 @@ export function addDeliveryRoutes(router: Router, deps: Deps): void {
 }
 
 /** Deliveries at the request of a member. */
-export function addResendRoutes(router: Router, deps: Deps): void {
-  addTest(router, deps);
-  addRedeliver(router, deps);
-  addRecover(router, deps);
+export function addResendRoutes(router: Router<Deps>): void {
+  addTest(router);
+  addRedeliver(router);
+  addRecover(router);
 }
 
-function addTest(router: Router, deps: Deps): void {
+function addTest(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -93,7 +93,7 @@ function addTest(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, author, params: { webhookID }, transact }) => {
+    async (c, { deps, orgId, author, params: { webhookID }, transact }) => {
       requireKeys(deps);
       await requireWebhook(deps.db, orgId, webhookID);
       return transact(
@@ -108,7 +108,7 @@ function addTest(router: Router, deps: Deps): void {
   );
 }
 
-function addRedeliver(router: Router, deps: Deps): void {
+function addRedeliver(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -129,7 +129,7 @@ function addRedeliver(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, author, params: { webhookID, deliveryID }, transact }) => {
+    async (c, { deps, orgId, author, params: { webhookID, deliveryID }, transact }) => {
       requireKeys(deps);
       await requireWebhook(deps.db, orgId, webhookID);
       await requireDelivery(deps.db, { orgId, webhookId: webhookID }, deliveryID);
@@ -145,7 +145,7 @@ function addRedeliver(router: Router, deps: Deps): void {
   );
 }
 
-function addRecover(router: Router, deps: Deps): void {
+function addRecover(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -166,7 +166,7 @@ function addRecover(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, author, params: { webhookID }, readBody, transact }) => {
+    async (c, { deps, orgId, author, params: { webhookID }, readBody, transact }) => {
       requireKeys(deps);
       await requireWebhook(deps.db, orgId, webhookID);
       const { since } = await readBody();

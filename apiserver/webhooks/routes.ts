@@ -32,19 +32,19 @@ const COLLECTION = "/api/v1/organizations/{orgID}/webhooks";
 const RECORD = `${COLLECTION}/{webhookID}`;
 
 /** Operations on webhooks, their secrets and their deliveries, and the catalogue of events. */
-export function addWebhookRoutes(router: Router, deps: Deps): void {
-  addCreate(router, deps);
-  addReads(router, deps);
-  addUpdate(router, deps);
-  addDelete(router, deps);
-  addSecretRoutes(router, deps);
-  addResendRoutes(router, deps);
-  addDeliveryRoutes(router, deps);
+export function addWebhookRoutes(router: Router<Deps>): void {
+  addCreate(router);
+  addReads(router);
+  addUpdate(router);
+  addDelete(router);
+  addSecretRoutes(router);
+  addResendRoutes(router);
+  addDeliveryRoutes(router);
   addEventCatalogueRoutes(router);
-  addAdminWebhookRoutes(router, deps);
+  addAdminWebhookRoutes(router);
 }
 
-function addCreate(router: Router, deps: Deps): void {
+function addCreate(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -66,7 +66,7 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["quota_exceeded"],
     },
-    async (c, { orgId, author, readBody, transact }) => {
+    async (c, { deps, orgId, author, readBody, transact }) => {
       const keys = requireKeys(deps);
       const body = await readBody();
       await requireEndpoint(deps, body.url);
@@ -82,7 +82,7 @@ function addCreate(router: Router, deps: Deps): void {
   );
 }
 
-function addReads(router: Router, deps: Deps): void {
+function addReads(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -95,7 +95,7 @@ function addReads(router: Router, deps: Deps): void {
       query: webhookListQuery,
       responses: { 200: { description: "A page, ordered by creation.", body: webhookPage } },
     },
-    async (c, { orgId, query }) => {
+    async (c, { deps, orgId, query }) => {
       const rows = await listWebhooks(deps.db, orgId, query);
       return c.json(toPage(rows, query.limit, presentWebhook), 200);
     },
@@ -115,7 +115,7 @@ function addReads(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { orgId, params }) => {
+    async (c, { deps, orgId, params }) => {
       const webhook = await requireWebhook(deps.db, orgId, params.webhookID);
       const etag = webhookTag(webhook);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
@@ -124,7 +124,7 @@ function addReads(router: Router, deps: Deps): void {
   );
 }
 
-function addUpdate(router: Router, deps: Deps): void {
+function addUpdate(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -142,7 +142,7 @@ function addUpdate(router: Router, deps: Deps): void {
       },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, author, params, readBody, change }) => {
+    async (c, { deps, orgId, author, params, readBody, change }) => {
       requireKeys(deps);
       const known = await requireWebhook(deps.db, orgId, params.webhookID);
       const body = await readBody();
@@ -160,7 +160,7 @@ function addUpdate(router: Router, deps: Deps): void {
   );
 }
 
-function addDelete(router: Router, deps: Deps): void {
+function addDelete(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -174,7 +174,7 @@ function addDelete(router: Router, deps: Deps): void {
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, author, params, change }) => {
+    async (c, { deps, orgId, author, params, change }) => {
       await change({
         lock: (tx) => lockWebhook(tx, orgId, params.webhookID),
         tag: webhookTag,
@@ -186,7 +186,7 @@ function addDelete(router: Router, deps: Deps): void {
 }
 
 /** The webhooks of all organizations, for the platform's staff. */
-function addAdminWebhookRoutes(router: Router, deps: Deps): void {
+function addAdminWebhookRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -200,7 +200,7 @@ function addAdminWebhookRoutes(router: Router, deps: Deps): void {
       query: adminWebhookListQuery,
       responses: { 200: { description: "A page, in the order of creation.", body: adminWebhookPage } },
     },
-    async (c, { query: { org_id: orgId, ...query } }) => {
+    async (c, { deps, query: { org_id: orgId, ...query } }) => {
       const rows = await listWebhooks(deps.db, orgId, query);
       return c.json(toPage(rows, query.limit, presentAdminWebhook), 200);
     },
@@ -208,7 +208,7 @@ function addAdminWebhookRoutes(router: Router, deps: Deps): void {
 }
 
 /** The rotation of signing secrets. */
-function addSecretRoutes(router: Router, deps: Deps): void {
+function addSecretRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -228,7 +228,7 @@ function addSecretRoutes(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, author, params, transact }) => {
+    async (c, { deps, orgId, author, params, transact }) => {
       const keys = requireKeys(deps);
       await requireWebhook(deps.db, orgId, params.webhookID);
       return transact(

@@ -1,4 +1,5 @@
 import { messageOf } from "../program/errors.ts";
+import type { TenantContext } from "../program/tenant-context.ts";
 import { ACCEPT_DISCOVERY, readListableKinds } from "./discovery.ts";
 import { KubeError, toKubeError } from "./errors.ts";
 import { apiVersionOf, type Kind, type KubeObject } from "./kind.ts";
@@ -26,6 +27,8 @@ export type DeepPartial<T> = T extends (infer E)[]
 export interface CallOptions {
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
+  /** Whose share of the calls it takes; see TransportRequest. */
+  tenant?: TenantContext | undefined;
 }
 
 export interface WriteOptions extends CallOptions {
@@ -271,7 +274,7 @@ function deleteRequest(path: string, opts: DeleteOptions): TransportRequest {
 }
 
 function callOptions(opts: CallOptions): CallOptions {
-  return { timeoutMs: opts.timeoutMs, signal: opts.signal };
+  return { timeoutMs: opts.timeoutMs, signal: opts.signal, tenant: opts.tenant };
 }
 
 function selectors(opts: ListAllOptions) {

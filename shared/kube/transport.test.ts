@@ -1,7 +1,6 @@
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { runForTenant } from "../program/tenant-context.ts";
 import { PATIENT, tryWithLongerDeadlines } from "../program/testing-deadlines.ts";
 import { KubeError } from "./errors.ts";
 import {
@@ -137,7 +136,7 @@ test("the caller's signal aborts the call, which is not a failure", async () => 
 test("a call for a tenant ends when its result is not waited for any more", async () => {
   const { server, transport } = await connect({}, silent);
   const gone = new AbortController();
-  const call = runForTenant({ tenant: "a", signal: gone.signal }, () => transport.request(get));
+  const call = transport.request({ ...get, tenant: { tenant: "a", signal: gone.signal } });
   await vi.waitFor(() => expect(server.received).toHaveLength(1), PATIENT);
   gone.abort();
   await expect(call).rejects.toMatchObject({ isAborted: true });

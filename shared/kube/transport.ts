@@ -1,6 +1,6 @@
 import type { X509Certificate } from "node:crypto";
 import type { Dispatcher } from "undici";
-import { currentTenant } from "../program/tenant-context.ts";
+import type { TenantContext } from "../program/tenant-context.ts";
 import { sleep } from "../program/time.ts";
 import {
   type Call,
@@ -31,13 +31,15 @@ export interface TransportRequest {
   /** Deadline of the whole call, retries included. */
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
+  /** Whose share of the rate it takes, and whose signal ends it too; without one the service itself asks. */
+  tenant?: TenantContext | undefined;
   /** "clusters": the label of the request metrics. */
   kindPlural?: string | undefined;
   /** Checked right before every attempt; false ends the call with a KubeError, reason "NotAllowed". */
   mayStillSend?: (() => boolean) | undefined;
 }
 
-export interface StreamRequest extends Omit<TransportRequest, "method" | "body" | "contentType"> {
+export interface StreamRequest extends Omit<TransportRequest, "method" | "body" | "contentType" | "tenant"> {
   /** Without a byte for this long, the stream ends with a KubeError (default 150 000: bookmarks come every minute). */
   idleTimeoutMs?: number | undefined;
   /** A line of more characters ends the stream with a KubeError, reason "TooLarge" (default: no limit). */
@@ -86,7 +88,7 @@ export interface Transport {
 
 /**
  * A pool of HTTP/1.1 connections to one API server. Requests are retried within their deadline (call.ts), a 401 once
- * with refreshed credentials. Redirects are not followed. Requests for a tenant (tenant-context.ts) wait in its queue.
+ * with refreshed credentials. Redirects are not followed. Requests for a tenant wait in its queue.
  */
 export function createTransport(options: TransportOptions): Transport {
   const { connection } = options;
@@ -108,7 +110,7 @@ export function createTransport(options: TransportOptions): Transport {
     signal: AbortSignal,
     through = dispatcher,
   ): Promise<Dispatcher.ResponseData> {
-    if (!(await rateLimiter.wait(signal, currentTenant()))) throw signal.reason;
+    if (!(await rateLimiter.wait(signal, request.tenant))) throw signal.reason;
     const sendOnce = (refresh: boolean) => sendThrough(through, request, signal, refresh);
     const first = await sendOnce(false);
     if (first.statusCode !== 401 || connection.readHeaders === undefined) return first;
@@ -263,11 +265,11 @@ function notAllowed(request: TransportRequest): KubeError {
   return new KubeError({ status: 0, reason: "NotAllowed", kubeMessage, request: describe(request) });
 }
 
-/** Aborts with the caller's signal and with that of the tenant's request. */
-function signalOf({ signal }: TransportRequest): AbortSignal | undefined {
-  const tenantSignal = currentTenant()?.signal;
-  if (signal === undefined || tenantSignal === undefined) return signal ?? tenantSignal;
-  return AbortSignal.any([signal, tenantSignal]);
+/** Aborts with the signal of the call and with that of the request which it is made for. */
+function signalOf({ signal, tenant }: TransportRequest): AbortSignal | undefined {
+  const ended = tenant?.signal;
+  if (signal === undefined || ended === undefined) return signal ?? ended;
+  return AbortSignal.any([signal, ended]);
 }
 
 function describe(request: TransportRequest): string {

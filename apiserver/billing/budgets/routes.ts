@@ -12,7 +12,7 @@ const tag = "Billing";
 const RECORD = "/api/v1/organizations/{orgID}/billing/budget";
 
 /** Operations on the budget of an organization. */
-export function addBudgetRoutes(router: Router, deps: Deps): void {
+export function addBudgetRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -27,7 +27,7 @@ export function addBudgetRoutes(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { orgId }) => {
+    async (c, { deps, orgId }) => {
       const budget = await requireBudget(deps.db, orgId);
       const etag = versionTag(budget.version);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
@@ -50,7 +50,7 @@ export function addBudgetRoutes(router: Router, deps: Deps): void {
       },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, author, readBody, change }) => {
+    async (c, { deps, orgId, author, readBody, change }) => {
       const body = await readBody();
       const settings = {
         limitMicroEuros: toPositiveMicroEuros(body.monthly_limit_eur),
@@ -79,7 +79,7 @@ export function addBudgetRoutes(router: Router, deps: Deps): void {
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, author, change }) => {
+    async (c, { deps, orgId, author, change }) => {
       await change({
         lock: (tx) => requireBudget(tx, orgId),
         tag: budgetTag,

@@ -34,12 +34,12 @@ const COLLECTION = "/api/v1/organizations/{orgID}/billing/credit-notes";
 const FORMS = [JSON_TYPE, XML, PDF] as const;
 
 /** Operations on credit notes. */
-export function addCreditNoteRoutes(router: Router, deps: Deps): void {
-  addCreate(router, deps);
-  addReads(router, deps);
+export function addCreditNoteRoutes(router: Router<Deps>): void {
+  addCreate(router);
+  addReads(router);
 }
 
-function addCreate(router: Router, deps: Deps): void {
+function addCreate(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -57,7 +57,7 @@ function addCreate(router: Router, deps: Deps): void {
         201: { description: "Issued.", body: creditNoteRecord, headers: ["Location"] },
       },
     },
-    async (c, { author, params: { orgID }, readBody, transact }) => {
+    async (c, { deps, author, params: { orgID }, readBody, transact }) => {
       // The invoices of an organization outlive it.
       if (!(await hasInvoices(deps.db, orgID))) await requireOrganization(deps.db, orgID);
       const { invoice_id: invoiceId, reason, lines: given } = await readBody();
@@ -77,7 +77,7 @@ function addCreate(router: Router, deps: Deps): void {
   );
 }
 
-function addReads(router: Router, deps: Deps): void {
+function addReads(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -90,7 +90,7 @@ function addReads(router: Router, deps: Deps): void {
       query: pageQuery,
       responses: { 200: { description: "A page, the newest first.", body: creditNotePage } },
     },
-    async (c, { orgId, query }) => {
+    async (c, { deps, orgId, query }) => {
       const rows = await listCreditNotes(deps.db, orgId, query);
       return c.json(toPage(rows, query.limit, presentCreditNoteSummary), 200);
     },
@@ -129,7 +129,7 @@ function addReads(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, params, acquireComputation }) => {
+    async (c, { deps, orgId, params, acquireComputation }) => {
       const note = await findCreditNote(deps.db, orgId, params.creditNoteID);
       if (note === undefined) throw notFound("credit note");
       const form = acceptedType(c, FORMS);
@@ -152,7 +152,7 @@ function addReads(router: Router, deps: Deps): void {
       query: pageQuery,
       responses: { 200: { description: "A page, the newest first.", body: creditNotePage } },
     },
-    async (c, { query }) => {
+    async (c, { deps, query }) => {
       const rows = await listAllCreditNotes(deps.db, query);
       return c.json(toPage(rows, query.limit, presentCreditNoteSummary), 200);
     },

@@ -13,7 +13,7 @@ import { closeQuery, closeRecord, dryCloseRecord, waitingInvoicePage } from "./s
 const ADMIN_TAG = "Platform administration";
 
 /** What the platform's staff can do with the close of a month. */
-export function addCloseRoutes(router: Router, deps: Deps): void {
+export function addCloseRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -36,7 +36,7 @@ export function addCloseRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict"],
     },
-    async (c, { author, query, transact, runOnce }) => {
+    async (c, { deps, author, query, transact, runOnce }) => {
       const now = deps.now();
       const month = query.month ?? monthBefore(monthOf(now));
       if (month.end > now) throw new ApiError("conflict", "The month has not ended.");
@@ -75,7 +75,7 @@ export function addCloseRoutes(router: Router, deps: Deps): void {
       query: pageQuery,
       responses: { 200: { description: "A page, the oldest first.", body: waitingInvoicePage } },
     },
-    async (c, { query }) => {
+    async (c, { deps, query }) => {
       const rows = await listWaiting(deps.db, query);
       return c.json(toPage(rows, query.limit, presentWaiting), 200);
     },

@@ -30,7 +30,7 @@ const COLLECTION = "/api/v1/organizations/{orgID}/billing/invoices";
 const ADMIN_COLLECTION = "/api/v1/admin/billing/invoices";
 
 /** Operations on invoices. */
-export function addInvoiceRoutes(router: Router, deps: Deps): void {
+export function addInvoiceRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -43,7 +43,7 @@ export function addInvoiceRoutes(router: Router, deps: Deps): void {
       query: pageQuery,
       responses: { 200: { description: "A page, the newest first.", body: invoicePage } },
     },
-    async (c, { orgId, query }) => {
+    async (c, { deps, orgId, query }) => {
       const rows = await listInvoices(deps.db, orgId, query);
       return c.json(await presentPage(deps, rows, query), 200);
     },
@@ -62,7 +62,7 @@ export function addInvoiceRoutes(router: Router, deps: Deps): void {
       responses: INVOICE_RESPONSES,
       errors: ["not_acceptable"],
     },
-    async (c, { orgId, params, acquireComputation }) => {
+    async (c, { deps, orgId, params, acquireComputation }) => {
       const invoice = await findInvoice(deps.db, orgId, params.invoiceID);
       return respondInvoice(c, deps, { invoice, acquireComputation });
     },
@@ -80,7 +80,7 @@ export function addInvoiceRoutes(router: Router, deps: Deps): void {
       query: pageQuery,
       responses: { 200: { description: "A page, the newest first.", body: invoicePage } },
     },
-    async (c, { query }) => {
+    async (c, { deps, query }) => {
       const rows = await listAllInvoices(deps.db, query);
       return c.json(await presentPage(deps, rows, query), 200);
     },
@@ -99,15 +99,15 @@ export function addInvoiceRoutes(router: Router, deps: Deps): void {
       responses: INVOICE_RESPONSES,
       errors: ["not_acceptable"],
     },
-    async (c, { params, acquireComputation }) => {
+    async (c, { deps, params, acquireComputation }) => {
       const invoice = await findAnyInvoice(deps.db, params.invoiceID);
       return respondInvoice(c, deps, { invoice, acquireComputation });
     },
   );
-  addLineRoutes(router, deps);
+  addLineRoutes(router);
 }
 
-function addLineRoutes(router: Router, deps: Deps): void {
+function addLineRoutes(router: Router<Deps>): void {
   const common = {
     method: "get",
     description: "Also of an invoice that has too many lines for one response.",
@@ -125,7 +125,7 @@ function addLineRoutes(router: Router, deps: Deps): void {
       summary: "List the lines of an invoice",
       access: "billing:read",
     },
-    async (c, { orgId, params, query }) => {
+    async (c, { deps, orgId, params, query }) => {
       const invoice = await findInvoice(deps.db, orgId, params.invoiceID);
       return c.json(await readLinePage(deps, invoice, query), 200);
     },
@@ -141,7 +141,7 @@ function addLineRoutes(router: Router, deps: Deps): void {
       summary: "List the lines of an invoice of any organization",
       access: "platform-admin",
     },
-    async (c, { params, query }) =>
+    async (c, { deps, params, query }) =>
       c.json(await readLinePage(deps, await findAnyInvoice(deps.db, params.invoiceID), query), 200),
   );
 }

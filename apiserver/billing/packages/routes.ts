@@ -16,7 +16,7 @@ const params = { slug: textField(40, "The slug of the package.", "starter") };
 const tag = "Platform administration";
 
 /** Operations on the packages that clusters can be billed as. */
-export function addPackageRoutes(router: Router, deps: Deps): void {
+export function addPackageRoutes(router: Router<Deps>, deps: Deps): void {
   const capabilities = createCapabilitiesReader(deps);
   addRoute(
     router,
@@ -32,7 +32,7 @@ export function addPackageRoutes(router: Router, deps: Deps): void {
       query: positionPageQuery,
       responses: { 200: { description: "A page, the smallest first.", body: planPage } },
     },
-    async (c, { query }) => {
+    async (c, { deps, query }) => {
       const published = await capabilities.readKnown();
       const offered = (await readPackages(deps.db)).filter(({ retired }) => !retired);
       const plans = PACKAGE_SLUGS.flatMap((slug) => {
@@ -66,7 +66,7 @@ export function addPackageRoutes(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { params: { slug }, query }) => {
+    async (c, { deps, params: { slug }, query }) => {
       const current = await requirePackage(deps.db, slug);
       const etag = planTag(current);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
@@ -92,7 +92,7 @@ export function addPackageRoutes(router: Router, deps: Deps): void {
       responses: { 200: { description: "The terms in force.", body: planTermsRecord, headers: ["ETag"] } },
       errors: ["precondition_failed"],
     },
-    async (c, { author, params: { slug }, readBody, change }) => {
+    async (c, { deps, author, params: { slug }, readBody, change }) => {
       await requirePackage(deps.db, slug);
       const { monthly_price_eur: price, includes, ...body } = await readBody();
       const terms = {

@@ -10,7 +10,7 @@ const tag = "Billing";
 const RECORD = "/api/v1/organizations/{orgID}/billing/profile";
 
 /** Operations on who an organization's invoices are for. */
-export function addProfileRoutes(router: Router, deps: Deps): void {
+export function addProfileRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -25,7 +25,7 @@ export function addProfileRoutes(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { orgId }) => {
+    async (c, { deps, orgId }) => {
       const profile = await requireProfile(deps.db, orgId);
       const etag = versionTag(profile.version);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });

@@ -12,7 +12,7 @@ import { listRateChanges, readLastRateChange, readRates } from "./store.ts";
 const ADMIN_RECORD = "/api/v1/admin/rate-card";
 
 /** Operations on the prices of the platform. */
-export function addRateCardRoutes(router: Router, deps: Deps): void {
+export function addRateCardRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -24,7 +24,7 @@ export function addRateCardRoutes(router: Router, deps: Deps): void {
       access: "signed-in",
       responses: { 200: { description: "The prices in force.", body: rateCardRecord } },
     },
-    async (c) => c.json({ rates: presentRates(await readRates(deps.db)) }, 200),
+    async (c, { deps }) => c.json({ rates: presentRates(await readRates(deps.db)) }, 200),
   );
 
   addRoute(
@@ -46,7 +46,7 @@ export function addRateCardRoutes(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { query }) => {
+    async (c, { deps, query }) => {
       // Before the prices: a change in between gives an older tag, which If-Match refuses.
       const etag = rateCardTag(await readLastRateChange(deps.db));
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
@@ -70,7 +70,7 @@ export function addRateCardRoutes(router: Router, deps: Deps): void {
       responses: { 200: { description: "The prices in force.", body: rateCardRecord, headers: ["ETag"] } },
       errors: ["precondition_failed"],
     },
-    async (c, { author, readBody, change }) => {
+    async (c, { deps, author, readBody, change }) => {
       const body = await readBody();
       const rates = new Map(
         body.rates.map((rate) => [rate.resource_type, toMicroEuros(rate.unit_price_eur)]),

@@ -26,7 +26,7 @@ const FORMS = [JSON_TYPE, CSV, FOCUS_CSV] as const;
 const QUICK_INTERVALS = 1000;
 
 /** Operations on what an organization spends. */
-export function addSpendRoutes(router: Router, deps: Deps): void {
+export function addSpendRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -60,7 +60,7 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
       },
       errors: ["not_acceptable"],
     },
-    async (c, { orgId, query: { month: asked, group_by: key, ...page }, acquireComputation }) => {
+    async (c, { deps, orgId, query: { month: asked, group_by: key, ...page }, acquireComputation }) => {
       const now = deps.now();
       const month = asked ?? monthOf(now);
       let form = acceptedType(c, FORMS);
@@ -107,7 +107,7 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
         200: { description: "What the month amounts to, and will amount to.", body: forecastRecord },
       },
     },
-    async (c, { orgId, query: { group_by: key }, acquireComputation }) => {
+    async (c, { deps, orgId, query: { group_by: key }, acquireComputation }) => {
       const now = deps.now();
       const grouping = await readGrouping(deps.db, orgId, key);
       const source = await readSource(deps.db, { orgId, month: monthOf(now) }, acquireComputation);

@@ -16,7 +16,7 @@ import { listEndedRights, readPendingSeconds, requireOffboarding } from "./store
 const OPENED_WITHIN_DAYS = 400;
 
 /** What ended with a membership, what is pending, and what cannot be ended. */
-export function addOffboardingRoutes(router: Router, deps: Deps): void {
+export function addOffboardingRoutes(router: Router<Deps>, deps: Deps): void {
   createOffboardingMetrics(deps.metrics, deps);
   addRoute(
     router,
@@ -31,7 +31,7 @@ export function addOffboardingRoutes(router: Router, deps: Deps): void {
       access: "members:remove",
       responses: { 200: { description: "What ended.", body: offboardingRecord } },
     },
-    async (c, { orgId, params }) => {
+    async (c, { deps, orgId, params }) => {
       const offboarding = await requireOffboarding(deps.db, orgId, params.memberID);
       const rights = await listEndedRights(deps.db, orgId, params.memberID, MAX_RIGHTS);
       const opened = await listOpened(deps, orgId, offboarding.userId);

@@ -56,7 +56,7 @@ export function requireAccessible(cluster: ProjectedCluster): void {
 
 /** The kubeconfig in the operator's Secret. Throws 409 cluster_not_ready before it is issued, 503. */
 export async function readAdminSecret(
-  deps: Deps,
+  deps: Pick<Deps, "kube">,
   cluster: ProjectedCluster,
   signal?: AbortSignal,
 ): Promise<string> {

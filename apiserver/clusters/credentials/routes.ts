@@ -14,12 +14,12 @@ import { generationOf, mergeNextGeneration, readAdminKubeconfig } from "./admin-
 const CLUSTER = "/api/v1/organizations/{orgID}/clusters/{clusterID}";
 
 /** The admin credentials of a cluster. */
-export function addCredentialsRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {
-  addKubeconfig(router, deps);
-  addRotate(router, deps, catalogue);
+export function addCredentialsRoutes(router: Router<Deps>, catalogue: CatalogueReader): void {
+  addKubeconfig(router);
+  addRotate(router, catalogue);
 }
 
-function addKubeconfig(router: Router, deps: Deps): void {
+function addKubeconfig(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -40,7 +40,7 @@ function addKubeconfig(router: Router, deps: Deps): void {
       },
       errors: ["cluster_not_ready", "conflict"],
     },
-    async (c, { orgId, caller, params }) => {
+    async (c, { deps, orgId, caller, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       return c.body(await readAdminKubeconfig(deps, caller, cluster), 200, {
         "Content-Type": "application/yaml",
@@ -51,7 +51,7 @@ function addKubeconfig(router: Router, deps: Deps): void {
   );
 }
 
-function addRotate(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+function addRotate(router: Router<Deps>, catalogue: CatalogueReader): void {
   addRoute(
     router,
     {
@@ -72,7 +72,7 @@ function addRotate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       },
       errors: ["conflict", "managed_elsewhere", "precondition_failed"],
     },
-    async (c, { orgId, caller, params, runOnce }) => {
+    async (c, { deps, orgId, caller, params, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const accept = async (rotated: typeof cluster) => {
         const versions = await catalogue.readKnown();

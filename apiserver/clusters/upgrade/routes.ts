@@ -12,7 +12,7 @@ import type { CatalogueReader } from "../catalogue.ts";
 import { findInstalling, withoutPrefix } from "../kubernetes-version.ts";
 import { clusterTag, locationOf, presentCluster } from "../present.ts";
 import { clusterUpgradePage, upgradeAccepted, upgradeBody } from "../schema.ts";
-import { readChecks, readerFor, type TenantReader } from "../tenant-reader.ts";
+import { type ReaderOf, readChecks, readerFor } from "../tenant-reader.ts";
 import { positionOfVersion, presentUpgrades } from "../versions/present.ts";
 import { changeCluster, readLiveCluster } from "../write.ts";
 import { checkUpgrade, presentChecks } from "./enforce.ts";
@@ -26,10 +26,9 @@ export interface PlatformReaders {
 
 /** The upgrade of a cluster, which a PUT with another k8s_version does too, and the versions that it can go to. */
 export function addUpgradeRoutes(
-  router: Router,
-  deps: Deps,
+  router: Router<Deps>,
   { catalogue, capabilities }: PlatformReaders,
-  tenants: TenantReader,
+  readerOf: ReaderOf,
 ): void {
   addRoute(
     router,
@@ -64,7 +63,7 @@ export function addUpgradeRoutes(
         "upgrade_blocked",
       ],
     },
-    async (c, { orgId, membership, caller, params, query, readBody, runOnce }) => {
+    async (c, { deps, orgId, membership, caller, params, query, readBody, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { target_version: target, force } = await readBody();
       const pools = await listAllNodePools(deps.db, orgId, cluster.id);
@@ -89,7 +88,8 @@ export function addUpgradeRoutes(
         const versions = await catalogue.read();
         const merge = (current: typeof cluster) => mergeUpgrade(current, pools, target, versions);
         const requested = { field: "target_version", target, force } as const;
-        const upgrade = await checkUpgrade(deps.kube, tenants, membership, cluster, merge, requested);
+        const reader = readerOf(deps, caller);
+        const upgrade = await checkUpgrade(deps.kube, reader, membership, cluster, merge, requested);
         const changed = await changeCluster(deps, caller, cluster, {
           action: "cluster.upgrade",
           preconditions: readPreconditions(c),
@@ -126,7 +126,7 @@ export function addUpgradeRoutes(
         },
       },
     },
-    async (c, { orgId, membership, params, query }) => {
+    async (c, { deps, orgId, membership, caller, params, query }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { object } = cluster;
       const running = object.status?.version;
@@ -134,7 +134,7 @@ export function addUpgradeRoutes(
       const upgrades = presentUpgrades(await catalogue.read(), current, findInstalling(object));
       const page = toPositionPage(upgrades, query, positionOfVersion);
       const targets = page.items.map(({ version }) => version);
-      const found = await readChecks(readerFor(tenants, membership), cluster, targets);
+      const found = await readChecks(readerFor(readerOf(deps, caller), membership), cluster, targets);
       const items = page.items.map((item) => ({ ...item, checks: found(item.version) }));
       return c.json({ ...page, items }, 200);
     },

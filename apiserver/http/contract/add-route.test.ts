@@ -1,5 +1,7 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
 import { expect, test, vi } from "vitest";
+import type { CallOptions, KubeClient } from "../../../shared/kube/client.ts";
+import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { createLogger } from "../../../shared/program/log.ts";
 import { Registry } from "../../../shared/program/metrics.ts";
 import { makeMembership } from "../../testing/membership.ts";
@@ -82,6 +84,7 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
     limits: DEFAULT_REQUEST_LIMITS,
     tenantLimits: createTenantLimits(DEFAULT_REQUEST_LIMITS),
     unread: createByteBudget({ maxBytes: 1000, what: "responses" }),
+    deps: {},
     operations: [],
   } as unknown as Router;
 }
@@ -114,6 +117,40 @@ test.each<[string, Role | undefined, string, string, number, string[]]>([
 test("a caller that is no member gets the response of a missing organization", async () => {
   const response = await serveThing().call(THING, "good");
   expect(await response.json()).toMatchObject({ error: { message: notFound("organization").message } });
+});
+
+test("a handler calls the Kubernetes API for the tenant of its request, and for a dry run as such", async () => {
+  const callers: unknown[] = [];
+  const router = createRouter("admin", []);
+  router.deps.kube = {
+    list: async (_kind: unknown, { tenant }: CallOptions) => void callers.push(tenant),
+  } as unknown as KubeClient;
+  const path = "/api/v1/organizations/{orgID}/things";
+  addRoute(
+    router,
+    {
+      method: "delete",
+      path,
+      operationId: "deleteThings",
+      tag: "Things",
+      summary: "Delete all things",
+      access: "clusters:delete",
+      query: z.strictObject({ dry_run: z.coerce.boolean().default(false) }),
+      responses: { 204: { description: "Deleted." } },
+    },
+    async (c, { deps }) => {
+      await deps.kube.list(namespaceKind);
+      return c.body(null, 204);
+    },
+  );
+  for (const query of ["", "?dry_run=true"]) {
+    const headers = { authorization: "Bearer good" };
+    await router.app.request(path.replace("{orgID}", ORG_ID) + query, { method: "DELETE", headers });
+  }
+  expect(callers).toMatchObject([
+    { tenant: ORG_ID, isDryRun: false },
+    { tenant: ORG_ID, isDryRun: true },
+  ]);
 });
 
 test("the handler of a POST must return the response of transact or runOnce", () => {

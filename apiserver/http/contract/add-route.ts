@@ -18,7 +18,7 @@ import type { RequestLimits } from "../limits.ts";
 import { findHolders } from "./byte-budget.ts";
 import { type CallFor, createCall, isDryRun, toAuthor } from "./caller.ts";
 import { conditionSchema, type Operation, type PathParams, type ResponseOf } from "./operation.ts";
-import type { Router } from "./router.ts";
+import type { RequestDeps, Router } from "./router.ts";
 import { type RequestKind, runWithTenantSlot } from "./tenant-slot.ts";
 import { idSchema, invalidRequest, parseInput } from "./validate.ts";
 
@@ -37,12 +37,13 @@ export function addRoute<
   const M extends Operation["method"],
   Q extends z.ZodType = z.ZodObject<Record<never, never>>,
   B extends z.ZodType = z.ZodUndefined,
+  D extends RequestDeps = RequestDeps,
 >(
-  router: Router,
+  router: Router<D>,
   operation: Operation<P, A, Q, B, R> & { method: M },
   handle: (
     c: Context<HttpEnv>,
-    call: CallFor<A, PathParams<P>, z.output<Q>, z.output<B>>,
+    call: CallFor<A, PathParams<P>, z.output<Q>, z.output<B>, D>,
   ) => Promise<M extends "post" ? Once<ResponseOf<R>> : ResponseOf<R>>,
 ): void {
   router.operations.push(operation);

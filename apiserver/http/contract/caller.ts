@@ -22,7 +22,7 @@ import { type Preconditions, readPreconditions, requireMatch } from "./etag.ts";
 import { requireUnchanged } from "./fields.ts";
 import type { Operation } from "./operation.ts";
 import type { Router } from "./router.ts";
-import type { RequestSlots, TenantSlot } from "./tenant-slot.ts";
+import { bindToTenant, type RequestSlots, type TenantSlot } from "./tenant-slot.ts";
 
 /** Who changes something, and whether that is still allowed; `C` is what the caller may do. */
 export interface Caller<C = unknown> {
@@ -102,8 +102,10 @@ interface TransactOptions<T> extends Pick<OnceOptions<Response>, "secret"> {
 }
 
 /** What a handler gets besides the Hono context; `C` is what the caller may do, as confirmed in a transaction. */
-interface SignedInCall<P, Q, B, C = unknown> {
+interface SignedInCall<P, Q, B, C = unknown, D = unknown> {
   requestId: string;
+  /** The dependencies, with a client of the Kubernetes API that takes the share of the request's tenant and ends with it. */
+  deps: D;
   /** Path parameters; UUIDs in lower case. */
   params: P;
   query: Q;
@@ -134,16 +136,16 @@ interface SignedInCall<P, Q, B, C = unknown> {
 }
 
 /** What a handler gets for a request by a member of the organization in the path. */
-export interface OrganizationCall<P, Q, B> extends SignedInCall<P, Q, B, ConfirmedAccess> {
+export interface OrganizationCall<P, Q, B, D = unknown> extends SignedInCall<P, Q, B, ConfirmedAccess, D> {
   orgId: string;
   membership: Membership;
   /** Throws 403 naming the permission, which `caller.confirm` then confirms too; for those that depend on the body. */
   requirePermission: (permission: Permission) => void;
 }
 
-export type CallFor<A extends Access, P, Q, B> = A extends "signed-in" | "user" | "platform-admin"
-  ? SignedInCall<P, Q, B>
-  : OrganizationCall<P, Q, B>;
+export type CallFor<A extends Access, P, Q, B, D> = A extends "signed-in" | "user" | "platform-admin"
+  ? SignedInCall<P, Q, B, unknown, D>
+  : OrganizationCall<P, Q, B, D>;
 
 type SignedIn = SignedInCall<unknown, unknown, unknown>;
 type InOrganization = OrganizationCall<unknown, unknown, unknown>;
@@ -198,6 +200,7 @@ function createSignedInCall<C>(
   let body: { value: unknown; json: unknown } | undefined;
   const { principal } = caller.author;
   const { params, query } = c.get("input");
+  const deps = { ...router.deps, kube: bindToTenant(router.deps.kube, slot.context) };
 
   const runKeyed = async <R extends Response>(
     options: OnceOptions<R>,
@@ -214,6 +217,7 @@ function createSignedInCall<C>(
   };
   return {
     requestId: c.get("requestId"),
+    deps,
     params,
     query,
     async readBody() {
@@ -228,10 +232,10 @@ function createSignedInCall<C>(
     caller,
     runOnce: runKeyed,
     change: (change) =>
-      changeRecord(router.db, caller, { preconditions: readPreconditions(c), body: body?.value }, change),
+      changeRecord(deps.db, caller, { preconditions: readPreconditions(c), body: body?.value }, change),
     transact: (effect, respond, { afterCommit, ...options } = {}) =>
       runKeyed({ ...options, resume: "run" }, async ({ id }, storeResponse) => {
-        const { result, response } = await transactAs(router.db, caller, async (tx, confirmed) => {
+        const { result, response } = await transactAs(deps.db, caller, async (tx, confirmed) => {
           const result = await effect(tx, { id }, confirmed);
           return { result, response: await storeResponse(tx, respond(result)) };
         });

@@ -1,5 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import type { Hono } from "hono";
+import type { KubeClient } from "../../../shared/kube/client.ts";
 import type { Database } from "../../db/client.ts";
 import type { Author } from "../authentication/principal.ts";
 import type { AccessControl } from "../authorization/guard.ts";
@@ -20,11 +21,17 @@ export interface SentEvent {
   example: object;
 }
 
-/** Where slices add their operations: see `addRoute`. */
-export interface Router {
+/** What this layer needs of the dependencies of slices, and binds to each request. */
+export interface RequestDeps {
+  db: Database;
+  kube: KubeClient;
+}
+
+/** Where slices add their operations: see `addRoute`. `D` is what their handlers work with. */
+export interface Router<D extends RequestDeps = RequestDeps> {
   app: Hono<HttpEnv>;
   access: AccessControl;
-  db: Database;
+  deps: D;
   idempotency: IdempotencyStore;
   limiter: RequestLimiter;
   limits: RequestLimits;

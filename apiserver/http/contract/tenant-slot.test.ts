@@ -1,10 +1,19 @@
 import { Hono } from "hono";
 import { beforeEach, expect, test } from "vitest";
+import { createClient, type KubeClient } from "../../../shared/kube/client.ts";
+import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { createKeyedSlots, createSharedSlots } from "../../../shared/program/limits.ts";
+import type { TenantContext } from "../../../shared/program/tenant-context.ts";
 import type { Membership } from "../authorization/permissions.ts";
 import type { HttpEnv } from "../env.ts";
 import { handleError } from "../handle-error.ts";
-import { type RequestKind, runWithTenantSlot, type TenantLimits, type TenantSlot } from "./tenant-slot.ts";
+import {
+  bindToTenant,
+  type RequestKind,
+  runWithTenantSlot,
+  type TenantLimits,
+  type TenantSlot,
+} from "./tenant-slot.ts";
 
 /** What the handler of each request saw, and the function that ends it. */
 let running: { tenant: string; slot: TenantSlot; end: () => void }[];
@@ -119,4 +128,32 @@ test("a client that has gone while it waited is not served, and holds no slot", 
   expect(running).toHaveLength(2);
   running[1]?.end();
   expect((await next).status).toBe(200);
+});
+
+const OPTIONS = { fieldManager: "me", timeoutMs: 5 };
+const CALLS: Record<Exclude<keyof KubeClient, "watch">, (kube: KubeClient) => Promise<unknown>> = {
+  get: (kube) => kube.get(namespaceKind, undefined, "n"),
+  list: (kube) => kube.list(namespaceKind),
+  listAll: (kube) => kube.listAll(namespaceKind, OPTIONS),
+  listKinds: (kube) => kube.listKinds(),
+  create: (kube) => kube.create(namespaceKind, { metadata: { name: "n" } }, OPTIONS),
+  apply: (kube) => kube.apply(namespaceKind, { metadata: { name: "n" } }, OPTIONS),
+  mergePatch: (kube) => kube.mergePatch(namespaceKind, undefined, "n", {}, OPTIONS),
+  jsonPatch: (kube) => kube.jsonPatch(namespaceKind, undefined, "n", [], OPTIONS),
+  delete: (kube) => kube.delete(namespaceKind, undefined, "n"),
+};
+
+test.each(Object.entries(CALLS))("%s of a request's client is sent for its tenant", async (_name, call) => {
+  const sent: (TenantContext | undefined)[] = [];
+  const kube = createClient({
+    async request({ tenant }) {
+      sent.push(tenant);
+      return { status: 200, headers: {}, body: { metadata: { name: "n" }, items: [] } };
+    },
+    openStream: () => Promise.reject(new Error("no streams here")),
+    close: async () => undefined,
+  });
+  const tenant = { tenant: "a", isDryRun: true, signal: undefined };
+  await call(bindToTenant(kube, tenant)).catch(() => undefined);
+  expect(new Set(sent)).toEqual(new Set([tenant]));
 });

@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import type { CallOptions, KubeClient } from "../../../shared/kube/client.ts";
 import { createKeyedSlots, createSharedSlots, type KeyedSlots } from "../../../shared/program/limits.ts";
 import { runForTenant, type TenantContext } from "../../../shared/program/tenant-context.ts";
 import { principalKey } from "../authentication/principal.ts";
@@ -51,6 +52,8 @@ export interface TenantSlot {
 
 /** The slots of a request, of any kind. */
 export interface RequestSlots extends TenantSlot {
+  /** For whom the request is made; its signal is that of the slot. */
+  readonly context: TenantContext;
   /**
    * Waits for a slot among the computations of the tenant and of this process, at most 20 s. Throws 429. Called before a
    * response that takes more than some 20 ms to make; it is held until the response is made.
@@ -68,20 +71,14 @@ export async function runWithTenantSlot<T>(
   run: (slot: RequestSlots) => Promise<T>,
 ): Promise<T> {
   const principal = c.get("principal");
-  if (principal === undefined)
-    return run({
-      acquire: async () => undefined,
-      acquireComputation: async () => undefined,
-      release: () => undefined,
-      disconnected: c.req.raw.signal,
-      signal: undefined,
-    });
+  if (principal === undefined) throw new Error("a request without a caller has no tenant");
   const tenant = c.get("membership")?.orgId ?? principalKey(principal);
   const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
   const { context, end } = createContext(c, kind, tenant, deadlineMs);
   let free: (() => void) | undefined;
   let endComputation: (() => void) | undefined;
   const slot: RequestSlots = {
+    context,
     // Made when it is first asked for: a short read never does.
     get disconnected() {
       return c.req.raw.signal;
@@ -137,6 +134,25 @@ function createContext(
     signal = undefined;
   };
   return { context, end };
+}
+
+/** The client for the work of one tenant: its calls take that share, and end with that signal; a watch does neither. */
+export function bindToTenant(kube: KubeClient, tenant: TenantContext): KubeClient {
+  const bind = <O extends CallOptions>(opts?: O) => ({ ...opts, tenant }) as O;
+  return {
+    get: (kind, namespace, name, opts) => kube.get(kind, namespace, name, bind(opts)),
+    list: (kind, opts) => kube.list(kind, bind(opts)),
+    listAll: (kind, opts) => kube.listAll(kind, bind(opts)),
+    listKinds: (opts) => kube.listKinds(bind(opts)),
+    create: (kind, object, opts) => kube.create(kind, object, bind(opts)),
+    apply: (kind, object, opts) => kube.apply(kind, object, bind(opts)),
+    mergePatch: (kind, namespace, name, patch, opts) =>
+      kube.mergePatch(kind, namespace, name, patch, bind(opts)),
+    jsonPatch: (kind, namespace, name, operations, opts) =>
+      kube.jsonPatch(kind, namespace, name, operations, bind(opts)),
+    delete: (kind, namespace, name, opts) => kube.delete(kind, namespace, name, bind(opts)),
+    watch: (kind, opts) => kube.watch(kind, opts),
+  };
 }
 
 async function takeSlot(slots: KeyedSlots, tenant: string, disconnected: AbortSignal): Promise<() => void> {

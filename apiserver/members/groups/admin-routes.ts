@@ -20,14 +20,14 @@ const COLLECTION = "/api/v1/admin/group-mappings";
 const RECORD = `${COLLECTION}/{mappingID}`;
 
 /** Which groups of identity providers are members of which organizations, for the platform's staff. */
-export function addGroupMappingRoutes(router: Router, deps: Deps, hooks: MemberHooks): void {
-  addReads(router, deps);
-  addCreate(router, deps);
-  addUpdate(router, deps, hooks);
+export function addGroupMappingRoutes(router: Router<Deps>, hooks: MemberHooks): void {
+  addReads(router);
+  addCreate(router);
+  addUpdate(router, hooks);
   addRemove(router, hooks);
 }
 
-function addReads(router: Router, deps: Deps): void {
+function addReads(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -40,7 +40,7 @@ function addReads(router: Router, deps: Deps): void {
       query: groupMappingQuery,
       responses: { 200: { description: "A page, ordered by creation.", body: groupMappingPage } },
     },
-    async (c, { query: { org_id: orgId, ...query } }) => {
+    async (c, { deps, query: { org_id: orgId, ...query } }) => {
       const rows = await listMappings(deps.db, { orgId, ...query });
       return c.json(toPage(rows, query.limit, presentMapping), 200);
     },
@@ -60,7 +60,7 @@ function addReads(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { params }) => {
+    async (c, { deps, params }) => {
       const mapping = await requireMapping(deps.db, params.mappingID);
       const etag = versionTag(mapping.version);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
@@ -69,7 +69,7 @@ function addReads(router: Router, deps: Deps): void {
   );
 }
 
-function addCreate(router: Router, deps: Deps): void {
+function addCreate(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -88,7 +88,7 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["already_exists", "conflict"],
     },
-    async (c, { author, readBody, transact }) => {
+    async (c, { deps, author, readBody, transact }) => {
       const { org_id: orgId, ...body } = await readBody();
       const issuers = deps.config.issuers.map(({ issuer }) => issuer);
       return transact(
@@ -103,7 +103,7 @@ function addCreate(router: Router, deps: Deps): void {
   );
 }
 
-function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
+function addUpdate(router: Router<Deps>, hooks: MemberHooks): void {
   addRoute(
     router,
     {
@@ -118,7 +118,7 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
       responses: { 200: { description: "The mapping.", body: groupMappingRecord, headers: ["ETag"] } },
       errors: ["managed_elsewhere", "precondition_failed", "conflict"],
     },
-    async (c, { author, params, readBody, change }) => {
+    async (c, { deps, author, params, readBody, change }) => {
       await requireMapping(deps.db, params.mappingID);
       const body = await readBody();
       const { mapping, isAccessLost } = await change({
@@ -130,13 +130,13 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
         },
         apply: (tx, before) => changeMappingRole(tx, hooks, author, before, body.role ?? before.role),
       });
-      if (isAccessLost) await hooks.afterClusterAccessLost(mapping.orgId);
+      if (isAccessLost) await hooks.afterClusterAccessLost(deps, mapping.orgId);
       return c.json(presentMapping(mapping), 200, { ETag: versionTag(mapping.version) });
     },
   );
 }
 
-function addRemove(router: Router, hooks: MemberHooks): void {
+function addRemove(router: Router<Deps>, hooks: MemberHooks): void {
   addRoute(
     router,
     {
@@ -151,13 +151,13 @@ function addRemove(router: Router, hooks: MemberHooks): void {
       responses: { 204: { description: "Removed." } },
       errors: ["managed_elsewhere", "precondition_failed", "conflict"],
     },
-    async (c, { author, params, change }) => {
+    async (c, { deps, author, params, change }) => {
       const { mapping, isAccessLost } = await change({
         lock: (tx) => lockMapping(tx, params.mappingID),
         tag: ({ version }) => versionTag(version),
         apply: (tx, before) => removeMapping(tx, hooks, author, before),
       });
-      if (isAccessLost) await hooks.afterClusterAccessLost(mapping.orgId);
+      if (isAccessLost) await hooks.afterClusterAccessLost(deps, mapping.orgId);
       return c.body(null, 204);
     },
   );

@@ -1,7 +1,7 @@
 import { decodeJwt } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
-import { createMemberHooks } from "../../app.ts";
+import { memberHooks } from "../../app.ts";
 import { countLockWaits } from "../../db/testing.ts";
 import { makeOrganization } from "../../testing/issuer.ts";
 import { settleLapsed } from "./jobs.ts";
@@ -105,14 +105,13 @@ test("a membership that cannot be settled holds up no other", async () => {
   const [broken, sound] = [await makeGroupMember(), await makeGroupMember()];
   for (const person of [broken, sound]) await passTime(api.deps, org.id, person, 2 * DAY_SECONDS);
   await passTime(api.deps, org.id, broken, DAY_SECONDS);
-  const hooks = createMemberHooks(api.deps);
-  const onRemove: typeof hooks.onRemove = async (tx, orgId, member) => {
+  const onRemove: typeof memberHooks.onRemove = async (tx, orgId, member) => {
     if (member.userId === broken.userId) throw new Error("not now");
-    await hooks.onRemove(tx, orgId, member);
+    await memberHooks.onRemove(tx, orgId, member);
   };
   const warnings: unknown[] = [];
   const log = { ...api.deps.log, warn: (facts: unknown) => void warnings.push(facts) } as never;
-  await settleLapsed({ ...api.deps, log }, { ...hooks, onRemove }, new AbortController().signal);
+  await settleLapsed({ ...api.deps, log }, { ...memberHooks, onRemove }, new AbortController().signal);
   expect(await findMember(sound)).toBeUndefined();
   expect(await findMember(broken)).toBeDefined();
   expect(warnings).toEqual([{ orgId: org.id, userId: broken.userId, message: "not now" }]);

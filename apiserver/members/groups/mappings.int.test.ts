@@ -1,7 +1,7 @@
 import { and, eq, like } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
-import { createMemberHooks } from "../../app.ts";
+import { memberHooks } from "../../app.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { TestApp } from "../../testing/app.ts";
 import {
@@ -153,7 +153,7 @@ test("a user who is assigned to another issuer loses what groups of the first on
 describe("a mapping of the configuration", () => {
   /** As a process that starts with these groups of the issuer. */
   const start = (groups: TestIssuer["config"]["groups"]) =>
-    recordConfiguredMappings(api.deps, createMemberHooks(api.deps), [
+    recordConfiguredMappings(api.deps, memberHooks, [
       { issuer: issuer.config.issuer, groups },
       { issuer: other.config.issuer, groups: [] },
     ]);
@@ -209,7 +209,7 @@ describe("a mapping of the configuration", () => {
     const missing = createId();
     const to = (organization: string) => ({ group: "devs", organization, role: "member" as const });
     const groups = [to(missing), to(org.id)];
-    await recordConfiguredMappings({ ...api.deps, log }, createMemberHooks(api.deps), [
+    await recordConfiguredMappings({ ...api.deps, log }, memberHooks, [
       { issuer: issuer.config.issuer, groups },
     ]);
     expect(warnings).toEqual([{ orgId: missing }]);

@@ -1,5 +1,5 @@
 import { createId } from "../../../shared/program/id.ts";
-import { createMemberHooks } from "../../app.ts";
+import { memberHooks } from "../../app.ts";
 import type { Deps } from "../../deps.ts";
 import type { GroupRole } from "../../http/authentication/issuer-config.ts";
 import type { TestApp } from "../../testing/app.ts";
@@ -101,6 +101,5 @@ export async function passTime(
 
 /** Runs the jobs of memberships by groups once. */
 export async function runGroupJobs({ deps }: Pick<TestApp, "deps">): Promise<void> {
-  for (const job of groupMembershipJobs(deps, createMemberHooks(deps)))
-    await job.run(new AbortController().signal);
+  for (const job of groupMembershipJobs(deps, memberHooks)) await job.run(new AbortController().signal);
 }

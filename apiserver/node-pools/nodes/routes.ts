@@ -26,7 +26,7 @@ const tag = "Node pools";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/nodepools/{poolID}/nodes";
 
 /** Operations on the nodes of a pool. */
-export function addNodeRoutes(router: Router, deps: Deps): void {
+export function addNodeRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -39,7 +39,7 @@ export function addNodeRoutes(router: Router, deps: Deps): void {
       query: pageQuery,
       responses: { 200: { description: "A page, in the order of their ids.", body: nodePage } },
     },
-    async (c, { orgId, params, query }) => {
+    async (c, { deps, orgId, params, query }) => {
       const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
       const page = toPage(pageMachines(pool, query), query.limit, (machine) => presentNode(pool, machine));
       return c.json(page, 200);
@@ -66,7 +66,7 @@ export function addNodeRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict"],
     },
-    async (c, { orgId, caller, params, runOnce }) => {
+    async (c, { deps, orgId, caller, params, runOnce }) => {
       const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
       const accept = (node: NodeRecord) =>
         c.json(node, 202, {

@@ -23,13 +23,13 @@ const tag = "Registry";
 const COLLECTION = "/api/v1/organizations/{orgID}/registry/credentials";
 
 /** Operations on the credentials with which clusters pull images. */
-export function addCredentialRoutes(router: Router, deps: Deps): void {
-  addCreate(router, deps);
-  addList(router, deps);
+export function addCredentialRoutes(router: Router<Deps>): void {
+  addCreate(router);
+  addList(router);
   addDelete(router);
 }
 
-function addCreate(router: Router, deps: Deps): void {
+function addCreate(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -51,7 +51,7 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["quota_exceeded"],
     },
-    async (c, { orgId, author, readBody, transact }) => {
+    async (c, { deps, orgId, author, readBody, transact }) => {
       const { host } = requireRegistry(deps.config);
       const { cluster_id: clusterId } = await readBody();
       return transact(
@@ -83,7 +83,7 @@ function addCreate(router: Router, deps: Deps): void {
   );
 }
 
-function addList(router: Router, deps: Deps): void {
+function addList(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -96,7 +96,7 @@ function addList(router: Router, deps: Deps): void {
       query: pageQuery,
       responses: { 200: { description: "A page, ordered by creation.", body: credentialPage } },
     },
-    async (c, { orgId, query }) => {
+    async (c, { deps, orgId, query }) => {
       const rows = await listCredentials(deps.db, orgId, query);
       return c.json(toPage(rows, query.limit, presentCredential), 200);
     },

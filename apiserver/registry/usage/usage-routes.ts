@@ -10,7 +10,7 @@ import { findUsage } from "./store.ts";
 import type { UsageRow } from "./table.ts";
 
 /** Adds the operation that returns what an organization stores in the registry. */
-export function addUsageRoutes(router: Router, deps: Deps): void {
+export function addUsageRoutes(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -24,7 +24,7 @@ export function addUsageRoutes(router: Router, deps: Deps): void {
       access: "registry:read",
       responses: { 200: { description: "Sizes and limits.", body: registryUsageRecord } },
     },
-    async (c, { orgId }) => {
+    async (c, { deps, orgId }) => {
       const { limits } = requireRegistry(deps.config);
       return c.json(presentRegistryUsage(await findUsage(deps.db, orgId), limits), 200);
     },

@@ -43,10 +43,10 @@ const ANNOUNCEMENT = {
 } as const;
 
 /** The attachments of an organization's tickets, for its members. */
-export function addAttachmentRoutes(router: Router, deps: Deps, store: StoreAccess): void {
-  addCreate(router, deps, store);
-  addComplete(router, deps, store);
-  addReads(router, deps, store);
+export function addAttachmentRoutes(router: Router<Deps>, store: StoreAccess): void {
+  addCreate(router, store);
+  addComplete(router, store);
+  addReads(router, store);
 }
 
 /** The response to an announcement or completion, and how a repeated request finds that of the first. */
@@ -68,7 +68,7 @@ function respondCompleted(c: Context<HttpEnv>, { db }: Deps, seen: AttachmentSco
   return { accept, resume };
 }
 
-function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
+function addCreate(router: Router<Deps>, store: StoreAccess): void {
   addRoute(
     router,
     {
@@ -80,7 +80,7 @@ function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
       access: "tickets:attach",
       errors: ["conflict", "quota_exceeded", "attachments_unavailable"],
     },
-    async (c, { author, caller, membership, params, readBody, runOnce }) => {
+    async (c, { deps, author, caller, membership, params, readBody, runOnce }) => {
       const scope = ticketScopeOf(membership);
       const ticket = await requireTicket(deps.db, scope, params.ticketID);
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
@@ -101,7 +101,7 @@ function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
   );
 }
 
-function addComplete(router: Router, deps: Deps, store: StoreAccess): void {
+function addComplete(router: Router<Deps>, store: StoreAccess): void {
   addRoute(
     router,
     {
@@ -115,7 +115,7 @@ function addComplete(router: Router, deps: Deps, store: StoreAccess): void {
       responses: { 200: { description: "Completed.", body: attachmentRecord } },
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { author, caller, membership, params, runOnce }) => {
+    async (c, { deps, author, caller, membership, params, runOnce }) => {
       const scope = ticketScopeOf(membership);
       const before = await requireTicket(deps.db, scope, params.ticketID);
       const seen = attachmentScope(author, before, "tenant");
@@ -133,7 +133,7 @@ function addComplete(router: Router, deps: Deps, store: StoreAccess): void {
   );
 }
 
-function addReads(router: Router, deps: Deps, store: StoreAccess): void {
+function addReads(router: Router<Deps>, store: StoreAccess): void {
   addRoute(
     router,
     {
@@ -147,7 +147,7 @@ function addReads(router: Router, deps: Deps, store: StoreAccess): void {
       query: pageQuery,
       responses: { 200: { description: "A page, the oldest first.", body: attachmentPage } },
     },
-    async (c, { author, membership, params, query }) => {
+    async (c, { deps, author, membership, params, query }) => {
       const ticket = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const rows = await listAttachments(deps.db, attachmentScope(author, ticket, "tenant"), query);
       return c.json(toPage(rows, query.limit, presentAttachment), 200);
@@ -168,7 +168,7 @@ function addReads(router: Router, deps: Deps, store: StoreAccess): void {
       responses: { 302: { description: "Where the bytes are.", headers: ["RedirectLocation"] } },
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { author, membership, params }) => {
+    async (c, { deps, author, membership, params }) => {
       const ticket = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const scope = attachmentScope(author, ticket, "tenant");
       store.requireConfigured();
@@ -180,13 +180,13 @@ function addReads(router: Router, deps: Deps, store: StoreAccess): void {
 }
 
 /** The attachments of the tickets of all organizations, those of internal notes too, for the platform's staff. */
-export function addAdminAttachmentRoutes(router: Router, deps: Deps, store: StoreAccess): void {
-  addAdminCreate(router, deps, store);
-  addAdminComplete(router, deps, store);
-  addAdminReads(router, deps, store);
+export function addAdminAttachmentRoutes(router: Router<Deps>, store: StoreAccess): void {
+  addAdminCreate(router, store);
+  addAdminComplete(router, store);
+  addAdminReads(router, store);
 }
 
-function addAdminCreate(router: Router, deps: Deps, store: StoreAccess): void {
+function addAdminCreate(router: Router<Deps>, store: StoreAccess): void {
   addRoute(
     router,
     {
@@ -198,7 +198,7 @@ function addAdminCreate(router: Router, deps: Deps, store: StoreAccess): void {
       access: "platform-admin",
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { author, caller, params, readBody, runOnce }) => {
+    async (c, { deps, author, caller, params, readBody, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
@@ -217,7 +217,7 @@ function addAdminCreate(router: Router, deps: Deps, store: StoreAccess): void {
   );
 }
 
-function addAdminComplete(router: Router, deps: Deps, store: StoreAccess): void {
+function addAdminComplete(router: Router<Deps>, store: StoreAccess): void {
   addRoute(
     router,
     {
@@ -231,7 +231,7 @@ function addAdminComplete(router: Router, deps: Deps, store: StoreAccess): void 
       responses: { 200: { description: "Completed.", body: attachmentRecord } },
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { author, caller, params, runOnce }) => {
+    async (c, { deps, author, caller, params, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const seen = attachmentScope(author, { id: params.ticketID, orgId }, "provider");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
@@ -248,7 +248,7 @@ function addAdminComplete(router: Router, deps: Deps, store: StoreAccess): void 
   );
 }
 
-function addAdminReads(router: Router, deps: Deps, store: StoreAccess): void {
+function addAdminReads(router: Router<Deps>, store: StoreAccess): void {
   addRoute(
     router,
     {
@@ -263,7 +263,7 @@ function addAdminReads(router: Router, deps: Deps, store: StoreAccess): void {
       query: pageQuery,
       responses: { 200: { description: "A page, the oldest first.", body: attachmentPage } },
     },
-    async (c, { author, params, query }) => {
+    async (c, { deps, author, params, query }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const rows = await listAttachments(
         deps.db,
@@ -288,7 +288,7 @@ function addAdminReads(router: Router, deps: Deps, store: StoreAccess): void {
       responses: { 302: { description: "Where the bytes are.", headers: ["RedirectLocation"] } },
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { author, params }) => {
+    async (c, { deps, author, params }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       store.requireConfigured();
       const scope = attachmentScope(author, { id: params.ticketID, orgId }, "provider");
