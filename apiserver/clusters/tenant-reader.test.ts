@@ -144,6 +144,15 @@ test.each([
   });
 });
 
+test("a read ends with the request that it is made for", async () => {
+  const client = new AbortController();
+  const url = await serve(() => client.abort());
+  const reader = createReader(kubeconfigOf(url), PATIENT, client.signal);
+  expect(await readLeftovers(reader, aCluster(url))).toEqual({
+    unknown: "The cluster did not answer in time.",
+  });
+});
+
 test("two reads of one organization take turns", async () => {
   const url = await serve(() => undefined);
   const reader = createReader(kubeconfigOf(url));

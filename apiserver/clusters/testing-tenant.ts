@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { RequestListener } from "node:http";
 import { composeKubeconfig } from "../../shared/kube/kubeconfig.ts";
 import type { Deps } from "../deps.ts";
+import type { Caller } from "../http/contract/caller.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { createTenantReaders } from "./tenant-reader.ts";
 
@@ -19,11 +20,12 @@ export const aCluster = (apiServerURL: string) =>
 export const aKubeconfig = (server: string, ca: string) =>
   composeKubeconfig({ cluster: "first", user: "admin", server, ca, credential: { token: "secret" } });
 
-/** A reader of clusters whose Secrets have this kubeconfig. */
-export function createReader(kubeconfig: string, allMs = PATIENT) {
+/** A reader of clusters whose Secrets have this kubeconfig, for a request that ends with `signal`. */
+export function createReader(kubeconfig: string, allMs = PATIENT, signal?: AbortSignal) {
   const value = Buffer.from(kubeconfig).toString("base64");
   const deps = { kube: { get: async () => ({ data: { value } }) } } as unknown as Deps;
-  return createTenantReaders({ allMs, callMs: allMs })(deps, { slot: undefined });
+  const caller = { slot: { signal } } as Pick<Caller, "slot">;
+  return createTenantReaders({ allMs, callMs: allMs })(deps, caller);
 }
 
 export const json =

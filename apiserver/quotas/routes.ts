@@ -1,5 +1,5 @@
 import type { z } from "@hono/zod-openapi";
-import type { Queryable } from "../db/client.ts";
+import type { Database, Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, versionTag } from "../http/contract/etag.ts";
@@ -28,10 +28,10 @@ export interface QuotaHooks {
 /** The quotas of an organization, which its members read and the platform's staff sets. */
 export function addQuotaRoutes(router: Router<Deps>, deps: Deps, hooks: QuotaHooks): void {
   const { quotas: defaults } = deps.config;
-  const readAll = ({ db }: Pick<Deps, "db">, orgId: string) =>
+  const readAll = (db: Database, orgId: string) =>
     readQuotasAndUse(db, { orgId, defaults }, (tx) => hooks.readStores(tx, orgId));
-  const readRecord = async (deps: Pick<Deps, "db">, orgId: string) => {
-    const { quotas, use } = await readAll(deps, orgId);
+  const readRecord = async (db: Database, orgId: string) => {
+    const { quotas, use } = await readAll(db, orgId);
     return { record: presentQuotas(quotas, defaults, use), etag: quotasTag(quotas, use) };
   };
   addRoute(
@@ -48,7 +48,7 @@ export function addQuotaRoutes(router: Router<Deps>, deps: Deps, hooks: QuotaHoo
       responses: readResponses,
     },
     async (c, { deps, orgId }) => {
-      const { record, etag } = await readRecord(deps, orgId);
+      const { record, etag } = await readRecord(deps.db, orgId);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(record, 200, { ETag: etag });
     },
@@ -67,7 +67,7 @@ export function addQuotaRoutes(router: Router<Deps>, deps: Deps, hooks: QuotaHoo
     },
     async (c, { deps, params: { orgID } }) => {
       await requireOrganization(deps.db, orgID);
-      const { record, etag } = await readRecord(deps, orgID);
+      const { record, etag } = await readRecord(deps.db, orgID);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(record, 200, { ETag: etag });
     },
@@ -102,7 +102,7 @@ export function addQuotaRoutes(router: Router<Deps>, deps: Deps, hooks: QuotaHoo
         apply: (tx, before) => setQuotas(tx, author, { ...scope, before }, toChange(body)),
       });
       await ensureNamespaceSoon(deps, orgID);
-      const { use } = await readAll(deps, orgID);
+      const { use } = await readAll(deps.db, orgID);
       return c.json(presentQuotas(quotas, defaults, use), 200, { ETag: quotasTag(quotas, use) });
     },
   );

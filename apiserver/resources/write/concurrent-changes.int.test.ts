@@ -7,7 +7,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import { author } from "../../clusters/create/testing.ts";
 import type { Deps } from "../../deps.ts";
-import { asAuthorized } from "../../http/contract/caller.ts";
+import { asAuthorized, type Caller } from "../../http/contract/caller.ts";
 import { clientDisconnected } from "../../http/errors.ts";
 import { updateNodePool } from "../../node-pools/write.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
@@ -291,13 +291,8 @@ test("a dry run of an object that keeps changing is not tried again once its cli
   };
   const deps = { ...api.deps, kube: { ...api.deps.kube, jsonPatch } };
   const change = { settings: { desiredNodes: 2 }, fixed: {} };
-  const slot = {
-    acquire: async () => undefined,
-    release: () => undefined,
-    disconnected: client.signal,
-    signal: client.signal,
-  };
-  const dryRun = updateNodePool(deps, { ...asAuthorized(author), slot }, pool, change, { dryRun: true });
+  const caller = { ...asAuthorized(author), slot: { signal: client.signal } } as Caller;
+  const dryRun = updateNodePool(deps, caller, pool, change, { dryRun: true });
   await expect(dryRun).rejects.toEqual(clientDisconnected(client.signal.reason));
   expect(attempts).toBe(2);
 });
