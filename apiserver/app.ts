@@ -31,7 +31,7 @@ import { createTenantLimits } from "./http/contract/tenant-slot.ts";
 import { lowerCaseIds } from "./http/contract/validate.ts";
 import type { HttpEnv } from "./http/env.ts";
 import { handleError, handleUnknownMethod, handleUnmatched } from "./http/handle-error.ts";
-import { createIdempotencyStore } from "./http/idempotency/store.ts";
+import { createIdempotencyStores } from "./http/idempotency/store.ts";
 import { addDocumentRoutes } from "./http/openapi/docs.ts";
 import { createRequestLimiter } from "./http/rate-limits/rate-limit.ts";
 import { compressResponses } from "./http/server/compress.ts";
@@ -138,7 +138,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
       lockOrganization,
     },
     deps,
-    idempotency: createIdempotencyStore(deps.db, limits.maxIdempotencyKeysPerUser),
+    idempotencyOf: createIdempotencyStores(limits.maxIdempotencyKeysPerUser),
     limiter,
     limits,
     bodies: createByteBudget({

@@ -12,10 +12,11 @@ export interface Deps {
   log: Logger;
   /** The current time. */
   now: () => Date;
-  /** Drizzle over the pool of requests; in background loops over their own. */
+  /** Drizzle over the pool of requests; in background loops over their own. A handler's takes the share of its tenant. */
   db: Database;
   /** A third pool, of plain tagged queries: advisory locks, LISTEN, slow jobs. */
   sql: Sql;
+  /** A handler's takes the share of its tenant, and its calls end with the request. */
   kube: KubeClient;
   /** One writer of a custom resource at a time in this process, by kind, namespace and name. */
   writeLocks: KeyedSlots;

@@ -4,8 +4,7 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
-import { runForTenant } from "../../shared/program/tenant-context.ts";
-import { addPoolMetrics, connectDatabase, type DatabaseClients } from "./client.ts";
+import { addPoolMetrics, connectDatabase, type DatabaseClients, forTenant } from "./client.ts";
 import { isDatabaseUnavailable } from "./errors.ts";
 import { createTestDatabase, type TestDatabase } from "./testing.ts";
 
@@ -159,22 +158,21 @@ test("the metrics report open transactions, those that wait for a connection, an
 });
 
 describe("the connections of a pool", () => {
-  const asTenant = <T>(tenant: string, work: () => Promise<T>) =>
-    runForTenant({ tenant, signal: undefined }, work);
+  const ofTenant = ({ db }: DatabaseClients, tenant: string) => forTenant(db, { tenant, signal: undefined });
 
   test("are held by one tenant up to a quarter; the others are left to everybody else", async () => {
     const eight = connectDatabase(database.url, { poolSize: 8 });
     let entered = 0;
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     const hold = () =>
-      eight.db.transaction(async (tx) => {
+      ofTenant(eight, "loud").transaction(async (tx) => {
         entered += 1;
         await tx.execute(sql`select 1`);
         await held;
       });
-    const loud = Array.from({ length: 20 }, () => asTenant("loud", hold));
-    const queries = Array.from({ length: 20 }, () => asTenant("loud", () => eight.db.execute(sql`select 1`)));
-    await asTenant("quiet", () => eight.db.execute(sql`select 1`));
+    const loud = Array.from({ length: 20 }, hold);
+    const queries = Array.from({ length: 20 }, () => ofTenant(eight, "loud").execute(sql`select 1`));
+    await ofTenant(eight, "quiet").execute(sql`select 1`);
     await eight.db.transaction((tx) => tx.execute(sql`select 1`));
     await expect.poll(() => entered).toBe(2);
     release();
@@ -183,15 +181,12 @@ describe("the connections of a pool", () => {
     await eight.close();
   });
 
-  test("are asked for once by work that is inside a transaction already", async () => {
+  test("are asked for once by a transaction of a tenant, whatever it runs", async () => {
     const four = connectDatabase(database.url, { poolSize: 4 });
-    const count = asTenant("a", () =>
-      four.db.transaction(async () => {
-        const [row] = await four.db.execute<{ one: number }>(sql`select 1 as one`);
-        return row?.one;
-      }),
+    const work = ofTenant(four, "a").transaction((tx) =>
+      tx.transaction((inner) => inner.execute(sql`select 1`)),
     );
-    expect(await count).toBe(1);
+    expect(await work).toHaveLength(1);
     await four.close();
   });
 

@@ -1,8 +1,6 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { sql } from "drizzle-orm";
 import postgres from "postgres";
-import { createKeyedSlots, type KeyedSlots } from "../../shared/program/limits.ts";
-import { currentTenant } from "../../shared/program/tenant-context.ts";
+import { createKeyedSlots, type TenantContext } from "../../shared/program/limits.ts";
 
 type Sql = postgres.Sql;
 /** What Drizzle needs of a transaction. */
@@ -32,10 +30,18 @@ export interface PoolFigures {
   lost: number;
 }
 
+/** What Drizzle needs of a client (`options`, `unsafe`, `begin`), always on the current pool. */
+export interface PoolClient extends Sql {
+  /**
+   * The client for the work of one tenant, which holds a quarter of the connections at most, and waits for its own. What
+   * runs in one of its transactions uses that alone: a second connection might be waited for for ever.
+   */
+  forTenant(tenant: TenantContext): Sql;
+}
+
 export interface Pool {
   figures: Readonly<PoolFigures>;
-  /** What Drizzle needs of a client (`options`, `unsafe`, `begin`), always on the current pool. */
-  client: Sql;
+  client: PoolClient;
   close(): Promise<void>;
 }
 
@@ -44,8 +50,6 @@ const LOST_POOL_SECONDS = 1;
 
 /** The part of the connections that the work of one tenant may hold. */
 const TENANT_SHARE = 0.25;
-/** Whether the current work holds a connection of its tenant's share already, as inside a transaction. */
-const holdsConnection = new AsyncLocalStorage<boolean>();
 
 type Values = Parameters<Sql["unsafe"]>[1];
 
@@ -71,10 +75,7 @@ export function isPreparable(text: string): boolean {
   return true;
 }
 
-/**
- * Opens a pool of connections at the first query; a broken connection is replaced by a new pool. Work for a tenant
- * (tenant-context.ts) holds a quarter of the connections at most, and waits for its own.
- */
+/** Opens a pool of connections at the first query; a broken connection is replaced by a new pool. */
 export function createPool(databaseUrl: string, options: postgres.Options<Record<string, never>>): Pool {
   let closing = false;
   const figures = { waiting: 0, open: 0, lost: 0 };
@@ -102,19 +103,25 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
     generation.sql.end({ timeout: LOST_POOL_SECONDS }).catch(() => undefined);
   }
 
+  const { options: parsed } = current.sql;
+  // Drizzle's driver uses no other members of a client.
   const client = {
-    options: current.sql.options,
-    unsafe: ((text: string, values?: Values) => {
-      const query = () => current.sql.unsafe(text, values, { prepare: isPreparable(text) });
-      return mustWait() ? withinShare(slots, query) : query();
-    }) as Sql["unsafe"],
-    begin: <T>(run: (tx: Transaction) => Promise<T>) =>
-      mustWait() ? holdConnection(slots, () => begin(current, run, figures)) : begin(current, run, figures),
+    options: parsed,
+    unsafe: (text: string, values?: Values) =>
+      current.sql.unsafe(text, values, { prepare: isPreparable(text) }),
+    begin: <T>(run: (tx: Transaction) => Promise<T>) => begin(current, run, figures),
+    forTenant({ tenant }: TenantContext) {
+      const share = { take: () => slots.take(tenant), tryTake: () => slots.tryTake(tenant) };
+      return {
+        options: parsed,
+        unsafe: (text: string, values?: Values) => withinShare(share, () => client.unsafe(text, values)),
+        begin: <T>(run: (tx: Transaction) => Promise<T>) => holdConnection(share, () => client.begin(run)),
+      };
+    },
   };
   return {
     figures,
-    // Drizzle's driver uses no other members of a client.
-    client: client as unknown as Sql,
+    client: client as unknown as PoolClient,
     async close() {
       closing = true;
       await current.sql.end({ timeout: 5 });
@@ -122,34 +129,37 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
   };
 }
 
-function mustWait(): boolean {
-  return currentTenant() !== undefined && holdsConnection.getStore() !== true;
+/** The connections that one tenant may hold. */
+interface Share {
+  take(): Promise<() => void>;
+  /** One that is free now; then as `take`. */
+  tryTake(): (() => void) | undefined;
 }
 
 /** Runs work that holds one connection, once the tenant's share has one left. */
-async function holdConnection<T>(slots: KeyedSlots, work: () => Promise<T>): Promise<T> {
-  const release = await slots.take(currentTenant()?.tenant ?? "");
+async function holdConnection<T>(share: Share, work: () => Promise<T>): Promise<T> {
+  const release = await share.take();
   try {
-    return await holdsConnection.run(true, work);
+    return await work();
   } finally {
     release();
   }
 }
 
 /** A query as Drizzle uses it: awaited, or asked for `values()` right away. It is sent once the share has a connection. */
-function withinShare(slots: KeyedSlots, query: () => ReturnType<Sql["unsafe"]>) {
-  const release = slots.tryTake(currentTenant()?.tenant ?? "");
-  if (release === undefined) return waitForShare(slots, query);
+function withinShare(share: Share, query: () => ReturnType<Sql["unsafe"]>) {
+  const release = share.tryTake();
+  if (release === undefined) return waitForShare(share, query);
   const sent = query();
   // Later: a query of postgres.js is sent by its first `then`, and Drizzle says before what it shall return.
   queueMicrotask(() => void sent.then(release, release));
   return sent;
 }
 
-function waitForShare(slots: KeyedSlots, query: () => ReturnType<Sql["unsafe"]>) {
+function waitForShare(share: Share, query: () => ReturnType<Sql["unsafe"]>) {
   let asValues = false;
   const sent = Promise.resolve().then(() =>
-    holdConnection<unknown>(slots, async () => (asValues ? query().values() : query())),
+    holdConnection<unknown>(share, async () => (asValues ? query().values() : query())),
   );
   const values = () => {
     asValues = true;

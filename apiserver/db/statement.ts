@@ -1,7 +1,7 @@
 import { getTableColumns, type Placeholder, type SQL, sql } from "drizzle-orm";
 import type { PgColumn, PgTable, PgUpdateSetSource } from "drizzle-orm/pg-core";
-import { drizzle, type PostgresJsSession } from "drizzle-orm/postgres-js";
-import type { Queryable, Sql } from "./client.ts";
+import { drizzle } from "drizzle-orm/postgres-js";
+import { clientOf, type Queryable, type Sql } from "./client.ts";
 
 /** What Drizzle builds of a statement: `client` is the connection that it is sent over. */
 interface Prepared<Result> {
@@ -38,11 +38,6 @@ export function prepareStatement<const Name extends string, Result>(
     bound.client = clientOf(db);
     return bound.execute(values);
   };
-}
-
-function clientOf(db: Queryable): Sql {
-  const { session } = db._;
-  return (session as unknown as PostgresJsSession<Sql, Record<string, never>, Record<string, never>>).client;
 }
 
 type Results<Sent extends readonly Promise<unknown>[]> = { [N in keyof Sent]: Awaited<Sent[N]> };

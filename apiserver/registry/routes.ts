@@ -13,7 +13,7 @@ export function addRegistryRoutes(router: Router<Deps>, deps: Deps): void {
   const useRegistry = createRegistryAccess(deps, deps.metrics);
   addRepositoryRoutes(router, useRegistry);
   addTagRoutes(router, useRegistry);
-  addScanRoutes(router, deps, useRegistry);
+  addScanRoutes(router, useRegistry);
   addUsageRoutes(router);
   addCredentialRoutes(router);
   addTokenRoutes(router, deps, useRegistry);

@@ -21,8 +21,8 @@ const params = { repoName: repositoryParam, tag: tagParam };
 const RETRY_AFTER_SECONDS = "5";
 
 /** Operations on the scan of the image that a tag names. */
-export function addScanRoutes(router: Router<Deps>, deps: Deps, useRegistry: UseRegistry): void {
-  const readScan = (orgId: string, names: ImageNames) =>
+export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): void {
+  const readScan = (deps: Deps, orgId: string, names: ImageNames) =>
     useRegistry(async (backend) => {
       const { repository, digest } = await requireImage(backend, orgId, names);
       if (backend.ownScans === undefined) return { digest, scan: await findScan(deps.db, orgId, digest) };
@@ -31,7 +31,7 @@ export function addScanRoutes(router: Router<Deps>, deps: Deps, useRegistry: Use
       return { digest, scan: own && (await keepReport(deps.db, image, own, deps.now())) };
     });
   /** Requests a scan of the registry itself. */
-  const requestOwnScan = async (ownScans: OwnScans, image: ScannedImage, repository: string) => {
+  const requestOwnScan = async (deps: Deps, ownScans: OwnScans, image: ScannedImage, repository: string) => {
     // The registry forgets its report when it scans again.
     const last = await ownScans.find(repository, image.digest);
     if (last !== undefined) await keepReport(deps.db, image, last, deps.now());
@@ -56,8 +56,8 @@ export function addScanRoutes(router: Router<Deps>, deps: Deps, useRegistry: Use
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { orgId, params }) => {
-      const { digest, scan } = await readScan(orgId, params);
+    async (c, { deps, orgId, params }) => {
+      const { digest, scan } = await readScan(deps, orgId, params);
       const etag = scanTag(digest, scan);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentScan(scan), 200, { ETag: etag });
@@ -106,7 +106,7 @@ export function addScanRoutes(router: Router<Deps>, deps: Deps, useRegistry: Use
           return isRequested ? respond(await keepReport(deps.db, image, own, deps.now())) : undefined;
         };
         return runOnce({ resume, fixed: async () => reportTimeOf(await findOwn()) }, async () => {
-          const request = () => useRegistry(() => requestOwnScan(ownScans, image, repository));
+          const request = () => useRegistry(() => requestOwnScan(deps, ownScans, image, repository));
           return respond(await doRecorded(deps, caller, entry, request));
         });
       }

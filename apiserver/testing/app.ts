@@ -24,7 +24,7 @@ import type { ConfiguredIssuer } from "../http/authentication/issuer-config.ts";
 import type { Role } from "../http/authorization/permissions.ts";
 import type { Operation } from "../http/contract/operation.ts";
 import { hashBody } from "../http/idempotency/run-once.ts";
-import { createIdempotencyStore } from "../http/idempotency/store.ts";
+import { createIdempotencyStores } from "../http/idempotency/store.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "../http/limits.ts";
 import { bindUser, recordConfiguredMappings, recordIssuers } from "../members/index.ts";
 import { members, users } from "../members/table.ts";
@@ -165,7 +165,7 @@ export async function holdKey(
   const { id: userId } = (await api.request("GET", "/api/v1/me", { as })).body.principal;
   const bodyHash = hashBody(body);
   const claim = { scope: `user:${userId} POST ${path}`, key, bodyHash, id: createId(), objectName: null };
-  await createIdempotencyStore(api.deps.db).claim(claim);
+  await createIdempotencyStores()(api.deps.db).claim(claim);
 }
 
 /** Into the folder of the run of tests, where the last test of it looks for secrets. */

@@ -1,6 +1,10 @@
 import type { Dispatcher } from "undici";
-import { createFairQueue, TokenBucket, type TokenBucketLimit } from "../program/limits.ts";
-import type { TenantContext } from "../program/tenant-context.ts";
+import {
+  createFairQueue,
+  type TenantContext,
+  TokenBucket,
+  type TokenBucketLimit,
+} from "../program/limits.ts";
 import { fullJitterMs } from "../program/time.ts";
 import { KubeError, networkCodeOf, wasNeverSent } from "./errors.ts";
 

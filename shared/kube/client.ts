@@ -1,5 +1,5 @@
 import { messageOf } from "../program/errors.ts";
-import type { TenantContext } from "../program/tenant-context.ts";
+import type { TenantContext } from "../program/limits.ts";
 import { ACCEPT_DISCOVERY, readListableKinds } from "./discovery.ts";
 import { KubeError, toKubeError } from "./errors.ts";
 import { apiVersionOf, type Kind, type KubeObject } from "./kind.ts";

@@ -1,6 +1,6 @@
 import type { X509Certificate } from "node:crypto";
 import type { Dispatcher } from "undici";
-import type { TenantContext } from "../program/tenant-context.ts";
+import type { TenantContext } from "../program/limits.ts";
 import { sleep } from "../program/time.ts";
 import {
   type Call,

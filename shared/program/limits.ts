@@ -1,3 +1,13 @@
+/** For whom work is done. */
+export interface TenantContext {
+  /** Whose share of a common resource the work uses: the id of an organization or of a user. */
+  tenant: string;
+  /** The work changes nothing, and may be slower than what does. */
+  isDryRun?: boolean;
+  /** Aborts when no caller waits for the result any more; undefined for work that is completed all the same. */
+  readonly signal: AbortSignal | undefined;
+}
+
 /** A number of slots for each key: a tenant, or an object. */
 export interface KeyedSlots {
   /** A slot, when one of this key is free now; then as `take`. */

@@ -10,7 +10,7 @@ import { auditLog } from "../../audit/table.ts";
 import type { Deps } from "../../deps.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
 import type { ErrorDetail } from "../../http/errors.ts";
-import { createIdempotencyStore } from "../../http/idempotency/store.ts";
+import { createIdempotencyStores } from "../../http/idempotency/store.ts";
 import { toNodePoolObject } from "../../node-pools/collection.ts";
 import { organizations } from "../../organizations/table.ts";
 import { findCluster } from "../../resources/project/index.ts";
@@ -53,7 +53,7 @@ async function crash(request: NewCluster, ageSeconds: number, write: (deps: Deps
 
 /** What the client holds who can repeat the request: a key without an outcome. */
 async function holdKey({ clusterId, objectName }: NewCluster) {
-  const store = createIdempotencyStore(api.deps.db);
+  const store = createIdempotencyStores()(api.deps.db);
   await store.claim({ scope: clusterId, key: "retry", bodyHash: "", id: clusterId, objectName });
 }
 

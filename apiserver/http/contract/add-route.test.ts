@@ -1,4 +1,5 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
+import { sql } from "drizzle-orm";
 import { expect, test, vi } from "vitest";
 import type { CallOptions, KubeClient } from "../../../shared/kube/client.ts";
 import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
@@ -84,7 +85,7 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
     limits: DEFAULT_REQUEST_LIMITS,
     tenantLimits: createTenantLimits(DEFAULT_REQUEST_LIMITS),
     unread: createByteBudget({ maxBytes: 1000, what: "responses" }),
-    deps: {},
+    deps: { db: { _: { session: { client: { forTenant: () => ({}) } } } } },
     operations: [],
   } as unknown as Router;
 }
@@ -119,9 +120,14 @@ test("a caller that is no member gets the response of a missing organization", a
   expect(await response.json()).toMatchObject({ error: { message: notFound("organization").message } });
 });
 
-test("a handler calls the Kubernetes API for the tenant of its request, and for a dry run as such", async () => {
+test("a handler's database and Kubernetes API are those of its tenant, in a dry run as such", async () => {
+  const tenants: unknown[] = [];
   const callers: unknown[] = [];
   const router = createRouter("admin", []);
+  const client = {
+    forTenant: (tenant: unknown) => ({ tenant, unsafe: async () => void tenants.push(tenant) }),
+  };
+  Object.assign(router.deps, { db: { _: { session: { client } } } });
   router.deps.kube = {
     list: async (_kind: unknown, { tenant }: CallOptions) => void callers.push(tenant),
   } as unknown as KubeClient;
@@ -139,6 +145,7 @@ test("a handler calls the Kubernetes API for the tenant of its request, and for 
       responses: { 204: { description: "Deleted." } },
     },
     async (c, { deps }) => {
+      await deps.db.execute(sql`select 1`);
       await deps.kube.list(namespaceKind);
       return c.body(null, 204);
     },
@@ -147,10 +154,12 @@ test("a handler calls the Kubernetes API for the tenant of its request, and for 
     const headers = { authorization: "Bearer good" };
     await router.app.request(path.replace("{orgID}", ORG_ID) + query, { method: "DELETE", headers });
   }
-  expect(callers).toMatchObject([
+  const expected = [
     { tenant: ORG_ID, isDryRun: false },
     { tenant: ORG_ID, isDryRun: true },
-  ]);
+  ];
+  expect(tenants).toMatchObject(expected);
+  expect(callers).toMatchObject(expected);
 });
 
 test("the handler of a POST must return the response of transact or runOnce", () => {

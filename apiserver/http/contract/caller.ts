@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { Database, Queryable, Transaction } from "../../db/client.ts";
+import { type Database, forTenant, type Queryable, type Transaction } from "../../db/client.ts";
 import { sendTogether } from "../../db/statement.ts";
 import { type Author, type Principal, principalKey } from "../authentication/principal.ts";
 import {
@@ -104,7 +104,7 @@ interface TransactOptions<T> extends Pick<OnceOptions<Response>, "secret"> {
 /** What a handler gets besides the Hono context; `C` is what the caller may do, as confirmed in a transaction. */
 interface SignedInCall<P, Q, B, C = unknown, D = unknown> {
   requestId: string;
-  /** The dependencies, with a client of the Kubernetes API that takes the share of the request's tenant and ends with it. */
+  /** The dependencies; its database and client of the Kubernetes API take the shares of the request's tenant. */
   deps: D;
   /** Path parameters; UUIDs in lower case. */
   params: P;
@@ -200,7 +200,9 @@ function createSignedInCall<C>(
   let body: { value: unknown; json: unknown } | undefined;
   const { principal } = caller.author;
   const { params, query } = c.get("input");
-  const deps = { ...router.deps, kube: bindToTenant(router.deps.kube, slot.context) };
+  const { db, kube } = router.deps;
+  const { context } = slot;
+  const deps = { ...router.deps, db: forTenant(db, context), kube: bindToTenant(kube, context) };
 
   const runKeyed = async <R extends Response>(
     options: OnceOptions<R>,
@@ -213,7 +215,7 @@ function createSignedInCall<C>(
       body: body?.json,
       isDryRun: isDryRun(query),
     };
-    return (await runOnce(c, router.idempotency, request, options, run)) as Once<R>;
+    return (await runOnce(c, router.idempotencyOf(deps.db), request, options, run)) as Once<R>;
   };
   return {
     requestId: c.get("requestId"),

@@ -32,7 +32,7 @@ export interface Router<D extends RequestDeps = RequestDeps> {
   app: Hono<HttpEnv>;
   access: AccessControl;
   deps: D;
-  idempotency: IdempotencyStore;
+  idempotencyOf: (db: Database) => IdempotencyStore;
   limiter: RequestLimiter;
   limits: RequestLimits;
   /** The budget for the bodies of all requests of this process. */

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import type { Context } from "hono";
 import type { HttpEnv } from "../env.ts";
 import { logFailure, toApiError } from "../handle-error.ts";
@@ -25,10 +24,7 @@ export async function streamFile(
   const first = (await pieces.next()).value ?? "";
   if (first.length < PIECE_LENGTH) return c.body(first, 200, headers);
   const progress = { onPiece: () => {} };
-  // A stream is read outside the request, by whose tenant the connections to the database are shared.
-  const next = AsyncLocalStorage.bind(() => pieces.next());
-  const file = { first, next, end: () => pieces.return(undefined) };
-  const response = c.body(ReadableStream.from(encode(c, file, progress)), 200, headers);
+  const response = c.body(ReadableStream.from(encode(c, { first, pieces }, progress)), 200, headers);
   streamedFiles.set(response, progress);
   return response;
 }
@@ -46,15 +42,9 @@ async function* toPieces(texts: AsyncIterable<string>): AsyncGenerator<string, u
   return undefined;
 }
 
-interface Pieces {
-  first: string;
-  next: () => Promise<IteratorResult<string, undefined>>;
-  end: () => Promise<unknown>;
-}
-
 async function* encode(
   c: Context<HttpEnv>,
-  { first, next, end }: Pieces,
+  { first, pieces }: { first: string; pieces: AsyncGenerator<string, undefined> },
   progress: { onPiece: () => void },
 ): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
@@ -63,7 +53,7 @@ async function* encode(
     while (piece !== undefined) {
       progress.onPiece();
       yield encoder.encode(piece);
-      piece = (await next()).value;
+      piece = (await pieces.next()).value;
     }
   } catch (error) {
     logFailure(error, toApiError(error), c, "a file was not sent whole");
@@ -72,6 +62,6 @@ async function* encode(
     // Before the server learns of it, which would end the response as if it were whole.
     outgoing.destroy();
   } finally {
-    await end();
+    await pieces.return(undefined);
   }
 }

@@ -1,7 +1,11 @@
 import type { Context } from "hono";
 import type { CallOptions, KubeClient } from "../../../shared/kube/client.ts";
-import { createKeyedSlots, createSharedSlots, type KeyedSlots } from "../../../shared/program/limits.ts";
-import { runForTenant, type TenantContext } from "../../../shared/program/tenant-context.ts";
+import {
+  createKeyedSlots,
+  createSharedSlots,
+  type KeyedSlots,
+  type TenantContext,
+} from "../../../shared/program/limits.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { HttpEnv } from "../env.ts";
 import { ApiError, clientDisconnected } from "../errors.ts";
@@ -98,7 +102,7 @@ export async function runWithTenantSlot<T>(
     },
   };
   try {
-    return await runForTenant(context, () => run(slot));
+    return await run(slot);
   } finally {
     end();
     endComputation?.();

@@ -5,7 +5,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { organizations } from "../../organizations/table.ts";
 import { startTestApp } from "../../testing/app.ts";
 import {
-  createIdempotencyStore,
+  createIdempotencyStores,
   type IdempotencyClaim,
   type IdempotencyStore,
   purgeIdempotencyKeys,
@@ -76,7 +76,7 @@ describe("a POST with an Idempotency-Key", () => {
 });
 
 test("one key too many of a user is 429 and leaves no row; keys that are there still replay, and others have their own", async () => {
-  const store = createIdempotencyStore(api.deps.db, 2);
+  const store = createIdempotencyStores(2)(api.deps.db);
   const userId = createId();
   const claim = { scope: "user:3 POST /x", bodyHash: "h", id: createId(), objectName: null, userId };
   await store.claim({ ...claim, key: "first" });
@@ -85,7 +85,7 @@ test("one key too many of a user is 429 and leaves no row; keys that are there s
   const refusal = { code: "rate_limited", retryAfterSeconds: 3600 };
   await expect(store.claim({ ...claim, key: "third" })).rejects.toMatchObject(refusal);
   // Another replica counts in Postgres.
-  const replica = createIdempotencyStore(api.deps.db, 2);
+  const replica = createIdempotencyStores(2)(api.deps.db);
   await expect(replica.claim({ ...claim, key: "third" })).rejects.toMatchObject(refusal);
   expect(await api.deps.db.$count(idempotencyKeys, eq(idempotencyKeys.userId, userId))).toBe(2);
   expect(await store.claim({ ...claim, key: "first" })).toMatchObject({ outcome: "replay" });
@@ -101,7 +101,7 @@ describe("an attempt that fails after its response was stored", () => {
     ["as refused", (store, of) => store.complete(of, { status: 409, headers: {}, body: "{}" })],
     ["without an outcome", (store, of) => store.release(of)],
   ])("%s, leaves that response", async (key, end) => {
-    const store = createIdempotencyStore(api.deps.db);
+    const store = createIdempotencyStores()(api.deps.db);
     await store.claim({ ...claim, key });
     await store.complete({ ...claim, key }, stored);
     await end(store, { ...claim, key });
@@ -113,7 +113,7 @@ describe("an attempt that fails after its response was stored", () => {
     ["completes", (store, of) => store.complete(of, stored)],
     ["releases", (store, of) => store.release(of)],
   ])("%s nothing that another request has claimed by the key since", async (key, end) => {
-    const store = createIdempotencyStore(api.deps.db);
+    const store = createIdempotencyStores()(api.deps.db);
     const later = { ...claim, key, id: createId(), bodyHash: "another" };
     await store.claim({ ...claim, key });
     await store.forget({ ...claim, key });
@@ -132,7 +132,7 @@ describe("an attempt that ended without an outcome", () => {
   };
 
   test("is in progress for as long as its lease runs", async () => {
-    const store = createIdempotencyStore(api.deps.db);
+    const store = createIdempotencyStores()(api.deps.db);
     expect(await store.claim({ ...claim, key: "lease" })).toMatchObject({ outcome: "run", resumed: false });
     await expect(store.claim({ ...claim, key: "lease" })).rejects.toMatchObject({
       code: "operation_in_progress",
@@ -140,7 +140,7 @@ describe("an attempt that ended without an outcome", () => {
   });
 
   test("gives its id and object name to the next one", async () => {
-    const store = createIdempotencyStore(api.deps.db);
+    const store = createIdempotencyStores()(api.deps.db);
     await store.claim({ ...claim, key: "reuse" });
     await store.release({ ...claim, key: "reuse" });
     const later = { ...claim, key: "reuse", id: "0193a1f2-7c3e-7d44-8a0b-000000000000", objectName: "b-2" };
@@ -153,7 +153,7 @@ describe("an attempt that ended without an outcome", () => {
   });
 
   test("and all others are forgotten after 24 hours", async () => {
-    const store = createIdempotencyStore(api.deps.db);
+    const store = createIdempotencyStores()(api.deps.db);
     for (const key of ["old", "old-2", "old-3", "old-4", "old-5"]) await store.claim({ ...claim, key });
     await api.deps.db.update(idempotencyKeys).set({ createdAt: sql`now() - interval '25 hours'` });
     expect(await store.claim({ ...claim, key: "old" })).toMatchObject({ resumed: false });

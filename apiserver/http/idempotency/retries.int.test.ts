@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { TestResponse } from "../../testing/app.ts";
 import type { Person } from "../../testing/issuer.ts";
 import { setUpTestService } from "../../testing/service.ts";
-import { createIdempotencyStore } from "./store.ts";
+import { createIdempotencyStores } from "./store.ts";
 
 const { api, issuer } = setUpTestService();
 let owner: Person;
@@ -66,7 +66,7 @@ describe("the outcome of a keyed request", () => {
     const first = await post(ORGANIZATIONS, { name: "Died" }, "died");
     const scope = `user:${owner.userId} POST ${ORGANIZATIONS}`;
     // What the dying process would have done at most: give its lease back.
-    await createIdempotencyStore(api.deps.db).release({
+    await createIdempotencyStores()(api.deps.db).release({
       scope,
       key: "died",
       bodyHash: "",

@@ -53,20 +53,26 @@ const RECOUNT_MS = 60_000;
 const MAX_COUNTED_USERS = 10_000;
 const KEPT_SINCE = sql`now() - interval '24 hours'`;
 
-/** Keeps the responses to keyed requests in Postgres, of one user at most `maxKeysPerUser`. */
-export function createIdempotencyStore(
-  db: Database,
+/** Keeps the responses to keyed requests in Postgres, of one user at most `maxKeysPerUser`: the store over a database. */
+export function createIdempotencyStores(
   maxKeysPerUser = Number.POSITIVE_INFINITY,
-): IdempotencyStore {
-  const hasCapacity = createKeyCount(db, maxKeysPerUser);
-  const requireCapacity = async (claim: IdempotencyClaim) => {
-    if (await hasCapacity(claim)) return;
+): (db: Database) => IdempotencyStore {
+  const hasCapacity = createKeyCount(maxKeysPerUser);
+  const requireCapacity = async (db: Database, claim: IdempotencyClaim) => {
+    if (await hasCapacity(db, claim)) return;
     throw new ApiError(
       "rate_limited",
       `A user can have ${maxKeysPerUser} Idempotency-Keys, each for 24 hours; send the request without one, or later.`,
       { retryAfterSeconds: RETRY_AFTER_SECONDS },
     );
   };
+  return (db) => createStore(db, (claim) => requireCapacity(db, claim));
+}
+
+function createStore(
+  db: Database,
+  requireCapacity: (claim: IdempotencyClaim) => Promise<void>,
+): IdempotencyStore {
   const forget = async (claim: IdempotencyClaim) => {
     await db.delete(idempotencyKeys).where(isOpen(claim));
   };
@@ -107,9 +113,9 @@ export function createIdempotencyStore(
 /**
  * Whether a user's new key is within the limit. Counts in Postgres once a minute, and what is added here in between.
  */
-function createKeyCount(db: Database, limit: number): (claim: IdempotencyClaim) => Promise<boolean> {
+function createKeyCount(limit: number): (db: Database, claim: IdempotencyClaim) => Promise<boolean> {
   const counted = new Map<string, { keys: number; untilMs: number }>();
-  return async ({ userId }) => {
+  return async (db, { userId }) => {
     if (userId === undefined) return true;
     const known = counted.get(userId);
     if (known !== undefined && known.untilMs > performance.now()) {

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Hono } from "hono";
@@ -43,13 +42,6 @@ async function* someTexts(bytes: number, onEnd?: () => void): AsyncGenerator<str
 async function* failingTexts(length = 65_536): AsyncGenerator<string> {
   yield "a".repeat(length);
   throw new Error("no database");
-}
-
-const requester = new AsyncLocalStorage<string>();
-
-/** In whose request each piece was asked for. */
-async function* requesters(): AsyncGenerator<string> {
-  for (let piece = 0; piece < 3; piece++) yield (requester.getStore() ?? "-").repeat(65_536);
 }
 
 /** A large body that can be read once the client has closed its connection. */
@@ -104,11 +96,6 @@ async function serve(responseSeconds: number) {
   app.onError(handleError);
   app.get("/unreadable", (c) => streamFile(c, failingTexts(0), { "Content-Type": "text/plain" }));
   app.get("/short", (c) => streamFile(c, someTexts(3), { "Content-Type": "text/plain" }));
-  app.get("/who", (c) =>
-    requester.run(c.req.query("user") ?? "", () =>
-      streamFile(c, requesters(), { "Content-Type": "text/plain" }),
-    ),
-  );
   app.get("/small", (c) => c.text("small"));
   app.get("/open", (c) => c.body(anOpenStream(), 200, { "Content-Type": "text/event-stream" }));
   app.get("/stream", (c) => c.body("data: 1\n\n", 200, { "Content-Type": "text/event-stream" }));
@@ -290,9 +277,4 @@ test("a short file is sent with its length, and counts that", async () => {
   await leaveUnread("GET /large?user=a");
   const response = await read("/short?user=a");
   expect([response.status, response.headers.get("content-length")]).toEqual([200, "3"]);
-});
-
-test("a streamed file is read on in the context of its request", async () => {
-  const { read } = await serve(600);
-  expect(await (await read("/who?user=a")).text()).toBe("a".repeat(3 * 65_536));
 });

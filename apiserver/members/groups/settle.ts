@@ -1,8 +1,7 @@
 import { createId } from "../../../shared/program/id.ts";
 import { createKeyedSlots } from "../../../shared/program/limits.ts";
-import { runForTenant } from "../../../shared/program/tenant-context.ts";
 import { recordAudit } from "../../audit/index.ts";
-import type { Database, Queryable } from "../../db/client.ts";
+import { type Database, forTenant, type Queryable } from "../../db/client.ts";
 import { chunk, sendTogether } from "../../db/statement.ts";
 import type { Author, CarriedGroups, UserPrincipal } from "../../http/authentication/principal.ts";
 import { hasPermission, type Role } from "../../http/authorization/permissions.ts";
@@ -189,9 +188,10 @@ async function takeGroups(
   if (names.length === 0 || email === undefined) return;
   const carried = { userId, issuer, groups: names, until: new Date(untilMs) };
   for (const { orgId } of await listDueOrganizations(db, carried))
-    await runForTenant({ tenant: orgId, signal: undefined }, () =>
-      takeGroupsIn(db, hooks, orgId, { ...carried, email }),
-    );
+    await takeGroupsIn(forTenant(db, { tenant: orgId, signal: undefined }), hooks, orgId, {
+      ...carried,
+      email,
+    });
 }
 
 async function takeGroupsIn(

@@ -1,5 +1,4 @@
 import type { Logger } from "../../../shared/program/log.ts";
-import { runForAll } from "../../../shared/program/tenant-context.ts";
 import type { Database, Sql } from "../../db/client.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
 import { type EventRange, FEED_CHANNEL, type FeedKey } from "../../events/feed.ts";
@@ -80,7 +79,7 @@ export function createBroadcaster(
     if (timer !== undefined || isReading) return;
     timer = setTimeout(() => {
       timer = undefined;
-      void runForAll(readNews);
+      void readNews();
     }, delayMs).unref();
   }
 

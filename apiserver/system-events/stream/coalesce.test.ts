@@ -1,6 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { currentTenant, runForTenant } from "../../../shared/program/tenant-context.ts";
 import { coalesce, coalesceKeys } from "./coalesce.ts";
 
 /** A query whose runs the test ends. */
@@ -60,9 +59,4 @@ test("keys of calls during a run are read by the next one, each once", async () 
   expect(runs.map(({ keys }) => keys)).toEqual([["a"], ["b", "c"]]);
   runs[1]?.end.resolve(new Map([["b", 2]]));
   expect(await Promise.all(others)).toEqual([2, undefined, 2]);
-});
-
-test("a run counts for no tenant, for callers of several may share it", async () => {
-  const call = coalesce(async () => currentTenant()?.tenant ?? "none");
-  expect(await runForTenant({ tenant: "one", signal: undefined }, call)).toBe("none");
 });

@@ -1,8 +1,6 @@
-import { runForAll } from "../../../shared/program/tenant-context.ts";
-
 /**
  * Coalesces concurrent calls of a query. The run that a caller gets starts after the call, so its result is never older
- * than the call; at most one run is active and one is pending. A run counts for no tenant.
+ * than the call; at most one run is active and one is pending.
  */
 export function coalesce<T>(run: () => Promise<T>): () => Promise<T> {
   let active: Promise<unknown> = Promise.resolve();
@@ -13,7 +11,7 @@ export function coalesce<T>(run: () => Promise<T>): () => Promise<T> {
       .catch(() => undefined)
       .then(() => {
         pending = undefined;
-        const running = runForAll(run);
+        const running = run();
         active = running;
         return running;
       });

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { runForTenant } from "../../../shared/program/tenant-context.ts";
 import type { Sql } from "../../db/client.ts";
 import { appendFeedEvents } from "../../events/feed.ts";
 import { startTestApp } from "../../testing/app.ts";
@@ -9,8 +8,6 @@ import { aStatus } from "../testing.ts";
 import { type Chunk, createEventReader } from "./event-reader.ts";
 
 const ORG_ID = createId();
-/** More than a tenant's share of the connections. */
-const HOLDERS = 20;
 const api = setUp(startTestApp);
 afterEach(() => vi.restoreAllMocks());
 
@@ -81,26 +78,5 @@ describe("the event reader", () => {
       }),
     );
     expect(order.slice(0, 10)).toEqual(clusterIds.map((_, n) => `${n} first`));
-  });
-
-  test("waits for no connection of a tenant that has its whole share in use, for others read with it", async () => {
-    const clusterId = createId();
-    await append(clusterId, 1);
-    const reader = createEventReader(api.deps.db);
-    const tenant = { tenant: ORG_ID, signal: undefined };
-    const [opened, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const holders = Array.from({ length: HOLDERS }, () =>
-      runForTenant(tenant, () =>
-        api.deps.db.transaction(async () => {
-          opened.resolve();
-          await ended.promise;
-        }),
-      ),
-    );
-    await opened.promise;
-    const { chunk } = await runForTenant(tenant, () => reader.read({ orgId: ORG_ID, clusterId }, 0));
-    ended.resolve();
-    await Promise.all(holders);
-    expect(numbersOf(chunk)).toEqual([0]);
   });
 });

@@ -1,4 +1,3 @@
-import { runForAll } from "../../../shared/program/tenant-context.ts";
 import type { Database } from "../../db/client.ts";
 import { type EventPosition, type FeedKey, listNextEvents, type StoredEvent } from "../../events/feed.ts";
 import { presentEvent } from "../present.ts";
@@ -39,7 +38,7 @@ interface Request extends EventPosition {
 
 /**
  * Reads the table for all streams of this process: concurrent requests share one query, and each position is read and
- * serialized once, which counts for no tenant. When much is to be read, the result is cut: requests that it did not
+ * serialized once. When much is to be read, the result is cut: requests that it did not
  * reach are put in front of all others, so that memory does not grow with their number.
  */
 export function createEventReader(db: Database): EventReader {
@@ -52,7 +51,7 @@ export function createEventReader(db: Database): EventReader {
     isScheduled = true;
     setImmediate(() => {
       isScheduled = false;
-      void runForAll(runBatch);
+      void runBatch();
     });
   }
 

@@ -1,6 +1,5 @@
 import type { Logger } from "../../../shared/program/log.ts";
 import { Counter, Gauge, type Registry } from "../../../shared/program/metrics.ts";
-import { runForTenant } from "../../../shared/program/tenant-context.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
 import { type Principal, principalKey } from "../../http/authentication/principal.ts";
 import { ApiError } from "../../http/errors.ts";
@@ -119,8 +118,7 @@ export function createStreamRegistry(options: StreamRegistryOptions): StreamRegi
   async function check(group: AccessGroup): Promise<void> {
     group.checkMs = now() + ACCESS_CHECK_MS;
     try {
-      const context = { tenant: group.orgId, signal: undefined };
-      if (await runForTenant(context, () => options.mayRead(group.principal, group.orgId))) return;
+      if (await options.mayRead(group.principal, group.orgId)) return;
       for (const stream of group.streams) stream.sendBye("access_withdrawn");
     } catch (error) {
       group.checkMs = now() + ACCESS_RETRY_MS;

@@ -4,6 +4,7 @@ import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { mintFor } from "../../api-tokens/testing.ts";
 import { startBackground } from "../../background.ts";
+import { forTenant } from "../../db/client.ts";
 import { appendFeedEvents } from "../../events/feed.ts";
 import { listen } from "../../http/server/server.ts";
 import { createGroupPerson, mapGroup, passTime } from "../../members/groups/testing.ts";
@@ -51,6 +52,18 @@ describe("replicas", () => {
     await expect.poll(() => stream.messages.at(-1)?.data.status).toBe("unheard");
     expect(stream.messages).toHaveLength(1);
   });
+});
+
+test("an open stream goes on while its organization holds its whole share of the connections", async () => {
+  const stream = await feed.open(one, owner);
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  onTestFinished(() => end());
+  const ofTenant = forTenant(one.deps.db, { tenant: orgId, signal: undefined });
+  const holder = ofTenant.transaction(() => ended);
+  await one.deps.db.transaction((tx) => appendFeedEvents(tx, [aStatus({ orgId, clusterId }, "meanwhile")]));
+  await expect.poll(() => stream.messages.at(-1)?.data.status).toBe("meanwhile");
+  end();
+  await holder;
 });
 
 describe("the number of streams", () => {

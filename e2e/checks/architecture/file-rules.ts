@@ -30,11 +30,38 @@ export function findBrokenFileRules(file: string, text: string): string[] {
   if (GENERATED.test(file)) return [];
   const lines = text.split("\n").length - 1;
   const [area, slice = ""] = file.split("/");
-  const isOfSlice = area === "apiserver" && SLICES.includes(slice) && !isTestFile(file);
+  const isProduction = area === "apiserver" && !isTestFile(file);
+  const isOfSlice = isProduction && SLICES.includes(slice);
   return [
     ...(lines > MAX_LINES ? [`it has ${lines} lines, at most ${MAX_LINES}`] : []),
     ...SLICE_FILES.filter(
       ({ matches, name }) => isOfSlice && matches.test(text) && !name.test(basename(file)),
     ).map(({ rule }) => rule),
+    ...(isProduction && usesOtherConnection(text)
+      ? ["a transaction uses tx alone: its tenant may have no other connection left"]
+      : []),
   ];
+}
+
+const TRANSACTION =
+  /\b(?:transaction|transact|transactAs|change|runThenRollBack|inOpenOrganization)(?:<[^()]*>)?\(/g;
+const FIRST_DATABASE = /^\s*[\w.]*\bdb,/;
+const DATABASE = /(?<!\w)db\b(?!:)/;
+
+/** Whether the code of a transaction, up to the bracket that closes its call, names a database. */
+function usesOtherConnection(text: string): boolean {
+  return [...text.matchAll(TRANSACTION)].some(({ index, 0: call }) => {
+    const code = upToClosing(text.slice(index + call.length));
+    return DATABASE.test(code.replace(FIRST_DATABASE, ""));
+  });
+}
+
+/** The text before the bracket that closes one which was opened before it. */
+function upToClosing(text: string): string {
+  let depth = 1;
+  for (const { 0: bracket, index } of text.matchAll(/[()]/g)) {
+    depth += bracket === "(" ? 1 : -1;
+    if (depth === 0) return text.slice(0, index);
+  }
+  return text;
 }
