@@ -56,11 +56,13 @@ test("the administrators that were found are written when they are others than b
 test("a rotation of the admin credentials is an Event once the earlier ones have no right any more, and once alone", () => {
   const { cluster, access, ...observed } = converged(aCluster({ credentialsGeneration: 3 }));
   const before = { ...cluster.status, credentialsGeneration: 2 };
-  const eventsOf = (tenant: ObservedCluster["access"]["tenantRecord"], status: object = before) =>
-    reconcileCluster({ ...observed, cluster: { ...cluster, status }, access: { ...access, tenant } }, NOW)
-      .events;
+  const eventsOf = (tenantRecord: ObservedCluster["access"]["tenantRecord"], status: object = before) =>
+    reconcileCluster(
+      { ...observed, cluster: { ...cluster, status }, access: { ...access, tenantRecord } },
+      NOW,
+    ).events;
   // The next one is requested: its kubeconfig may be there, and the earlier ones open the cluster still.
-  for (const tenant of [{}, { credentialsGeneration: 2 }]) expect(eventsOf(tenant)).toEqual([]);
+  for (const tenantRecord of [{}, { credentialsGeneration: 2 }]) expect(eventsOf(tenantRecord)).toEqual([]);
   expect(eventsOf({ credentialsGeneration: 3 })).toMatchObject([
     { type: "Normal", reason: "AdminCredentialsRotated", action: "Update", regarding: { name: "blue" } },
   ]);
