@@ -156,7 +156,7 @@ export function decideChildren(
   };
 }
 
-/** The problem when the rate limit stays as it was, as where Cluster API did not say what it rejected; undefined = it is as specified. */
+/** The problem when the rate limit stays as it was, as where Cluster API did not say what it rejected; undefined = it does not. */
 function findRetainedLimit(
   wanted: DesiredCluster["apiServerRateLimit"],
   retained: CapiCluster,

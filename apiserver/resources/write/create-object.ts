@@ -270,7 +270,7 @@ export async function abandonStaleCreate(
   return true;
 }
 
-/** Undoes a create of which these objects may have been written. After a failure here the job `write-intents` completes or undoes it. */
+/** Undoes a create of which these objects may have been written; after a failure here the job `write-intents` ends it. */
 async function undo(deps: CreateDeps, intents: WriteIntent[], written: WriteIntent[]): Promise<void> {
   try {
     await deleteObjects(deps.kube, written);
