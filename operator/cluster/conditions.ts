@@ -14,9 +14,11 @@ import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
 import {
   areRulesInForce,
+  areRulesShown,
   areRulesStillInForce,
-  isRestricted,
+  findPolicyCondition,
   isWithoutRules,
+  mayBeIgnored,
   type RulesState,
 } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
@@ -181,47 +183,52 @@ function decideEndpoint(observed: ObservedCluster): ClusterCondition {
   return clusterCondition(type, "False", "EndpointUnreachable", message);
 }
 
+/** Why network rules that are to be sent are not, or are sent and have no effect; beside any other problem they are applied. */
+const RULES_PREVENTED_BY: readonly string[] = ["RejectedByClusterAPI", "QuotaExceeded", "NodePoolsMissing"];
+
+/** Unknown until something is known: False is what was decided, and has not been seen to have ended. */
 function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const type = "NetworkPolicyApplied";
-  const { observed, problem, policyProblem } = facts;
+  const { observed, problem, policyProblem, rules } = facts;
   if (policyProblem !== undefined)
     return clusterCondition(type, "False", policyProblem.reason, policyProblem.message);
-  if (facts.rules === "waiting") {
+  if (rules === "waiting") {
     const message = `The network rules are not in force as specified: the cluster is suspended, and they wait for its resumption; until then those of before stay. ${ADVICE_BY_REASON.Suspended.kubectl}`;
     return clusterCondition(type, "False", "Suspended", message);
   }
   const isIgnorable = mayBeIgnored(observed);
-  if (isIgnorable && (facts.applied || problem === undefined)) {
+  if (isIgnorable && (rules === "sent" || problem === undefined)) {
     const message =
       "The authorized CIDRs were requested of the infrastructure, which may ignore them without saying so. Try the endpoint from another network, or ask the platform's operator whether they are enforced.";
     return clusterCondition(type, "Unknown", "RequestedOnly", message);
   }
-  if (problem !== undefined && facts.rules === undefined && observed.capi !== undefined) {
-    if (isWithoutRules(observed))
-      return clusterCondition(type, "True", "Applied", "There are no network rules.");
-    const message = "Whether the network rules are in force is not known.";
-    return clusterCondition(type, "Unknown", problem.reason, message);
+  const unknown = (reason: string, message = "Whether the network rules are in force is not known.") =>
+    clusterCondition(type, "Unknown", reason, message);
+  if (problem !== undefined && rules === undefined) {
+    if (!isWithoutRules(observed)) return unknown(problem.reason);
+    return clusterCondition(type, "True", "Applied", "There are no network rules.");
   }
-  const isStillInForce = facts.rules !== "unsent" && areRulesStillInForce(observed);
-  const areShown = facts.applied || (facts.rules === "sent" && isSuspended(observed.cluster));
-  const isInForce = isStillInForce || (areShown && areRulesInForce(observed));
+  const isStillInForce = rules !== "unsent" && areRulesStillInForce(observed);
+  const isInForce = isStillInForce || (areRulesShown(facts) && areRulesInForce(observed));
   if (isInForce && !isIgnorable)
     return clusterCondition(type, "True", "Applied", "The network rules are in force.");
   if (isSuspended(observed.cluster)) {
     const message = `Whether the network rules are in force is not known: the cluster was suspended before that was seen. ${ADVICE_BY_REASON.Suspended.kubectl}`;
-    return clusterCondition(type, "Unknown", "Suspended", message);
+    return unknown("Suspended", message);
   }
-  if (problem !== undefined)
-    return clusterCondition(type, "False", problem.reason, "The requested network rules are not in force.");
-  const last = findCondition(observed.cluster.status?.conditions, type)?.status ?? "Unknown";
-  const status = last === "Unknown" ? "Unknown" : "False";
-  return clusterCondition(type, status, "Provisioning", "The network rules are being applied.");
-}
-
-function mayBeIgnored({ cluster, capi, classes }: ObservedCluster): boolean {
-  const { classRef } = capi?.state ?? {};
-  if (classRef === undefined || !isRestricted(cluster)) return false;
-  return classes.get(`${classRef.namespace}/${classRef.name}`)?.mayIgnoreAuthorizedCIDRs === true;
+  if (observed.capi === undefined) {
+    const isDeleting = observed.cluster.metadata.deletionTimestamp !== undefined;
+    const { reason = isDeleting ? "Deleting" : "Provisioning" } = problem ?? facts.wait ?? {};
+    return unknown(reason);
+  }
+  const cause = RULES_PREVENTED_BY.includes(problem?.reason ?? "") ? problem : undefined;
+  const { reason } = cause ?? { reason: "Provisioning" };
+  if (rules !== "unsent" && findPolicyCondition(observed)?.status !== "False") return unknown(reason);
+  const message =
+    cause === undefined
+      ? "The network rules are being applied."
+      : "The requested network rules are not in force.";
+  return clusterCondition(type, "False", reason, message);
 }
 
 function decideUpgrading(facts: Facts): ClusterCondition | undefined {

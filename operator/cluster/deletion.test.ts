@@ -60,7 +60,7 @@ test("a deletion reports its progress", () => {
   });
   const gone = deleting.with({ capi: undefined }).plan();
   expect(conditionOf(gone, "ControlPlaneReady")).toMatchObject({ message: "The control plane is deleted." });
-  expect(conditionOf(gone, "NetworkPolicyApplied")).toMatchObject({ status: "False" });
+  expect(conditionOf(gone, "NetworkPolicyApplied")).toMatchObject({ status: "Unknown", reason: "Deleting" });
 });
 
 test("a deletion that Cluster API rejects says so with its cause, is Stalled with a Warning, and is retried once a minute", () => {

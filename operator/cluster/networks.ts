@@ -105,22 +105,40 @@ export type RulesState =
  */
 export function decideRulesState(observed: ObservedCluster, desired: CapiCluster): RulesState {
   const { cluster, capi } = observed;
-  if (!isRestricted(cluster) && !isSuspended(cluster)) return "sent";
-  const differing = ["authorizedCIDRs", "apiServerRateLimit"].filter(
-    (name) => !isDeepStrictEqual(readVariable(desired, name), capi && readVariable(capi.object, name)),
+  const isSent = (["authorizedCIDRs", "apiServerRateLimit"] as const).every((name) =>
+    isDeepStrictEqual(readVariable(desired, name), readLive(observed, name)),
   );
-  if (!isSuspended(cluster)) return differing.includes("authorizedCIDRs") ? "unsent" : "sent";
+  if (!isSuspended(cluster)) return isSent ? "sent" : "unsent";
   if (capi === undefined) return "unsent";
-  return differing.length === 0 || isReportedInForce(observed) ? "sent" : "waiting";
+  return isSent || isReportedInForce(observed) ? "sent" : "waiting";
 }
 
 /**
- * Whether the status still says that the rules are in force, which it must not once another list is sent: after a crash in between
- * nothing would show that the provider's object has to be read again.
+ * Whether the status still says that the rules are in force, which it must not once others are sent: after a crash in between
+ * nothing would show that the provider's object has to be read again. Of rules that are removed not even the specification does.
  */
-export function isReportedInForce({ cluster: { metadata, status } }: ObservedCluster): boolean {
-  const last = findCondition(status?.conditions, "NetworkPolicyApplied");
-  return last?.status === "True" && last.observedGeneration === metadata.generation;
+export function mustCorrectStatus(observed: ObservedCluster): boolean {
+  const isTrue = findPolicyCondition(observed)?.status === "True";
+  return isReportedInForce(observed) || (isTrue && !hasRules(observed.cluster));
+}
+
+function isReportedInForce(observed: ObservedCluster): boolean {
+  const last = findPolicyCondition(observed);
+  return last?.status === "True" && last.observedGeneration === observed.cluster.metadata.generation;
+}
+
+/** What the status says of the network rules. */
+export function findPolicyCondition({ cluster }: Pick<ObservedCluster, "cluster">) {
+  return findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
+}
+
+/**
+ * Whether a cluster without rules may have those of before in force: its status is True until some are about to be removed, and one
+ * that was never ready is Unknown because it is new.
+ */
+function mayHaveFormerRules(observed: ObservedCluster): boolean {
+  const last = findPolicyCondition(observed)?.status;
+  return last === "False" || (last !== "True" && observed.cluster.status?.firstReadyAt !== undefined);
 }
 
 function readLive<Name extends "authorizedCIDRs" | "apiServerRateLimit">(
@@ -149,9 +167,9 @@ export function needsInfrastructure(observed: ObservedCluster): boolean {
   // While it is paused, Cluster API observes nothing.
   const isObserved =
     capi?.state.isGenerationObserved === true || (capi !== undefined && isSuspended(cluster));
-  if (!hasRules(cluster) || cluster.metadata.deletionTimestamp !== undefined || !isObserved) return false;
-  const last = findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
-  return last?.reason !== "RequestedOnly" && !isReportedInForce(observed);
+  if (cluster.metadata.deletionTimestamp !== undefined || !isObserved) return false;
+  if (!hasRules(cluster)) return mayHaveFormerRules(observed);
+  return findPolicyCondition(observed)?.reason !== "RequestedOnly" && !isReportedInForce(observed);
 }
 
 /**
@@ -160,55 +178,89 @@ export function needsInfrastructure(observed: ObservedCluster): boolean {
  */
 export function findInfrastructureReadMs(observed: ObservedCluster, now: Date): number | undefined {
   if (!needsInfrastructure(observed)) return undefined;
-  const last = findCondition(observed.cluster.status?.conditions, "NetworkPolicyApplied");
-  return conditionAgeMs(last, now) < SETTLES_WITHIN_MS ? READ_OFTEN_MS : READ_SELDOM_MS;
+  return conditionAgeMs(findPolicyCondition(observed), now) < SETTLES_WITHIN_MS
+    ? READ_OFTEN_MS
+    : READ_SELDOM_MS;
 }
 
 /**
- * Whether the provider has acted on exactly the list that Cluster API has, for a longer one lets others in, and no machine of a
- * rollout lacks the rate limit, which a class may write on the control plane; without rules there is nothing to enforce. Of a
- * suspended cluster, whose rollouts stand still, the rate limit is as it was last seen.
+ * Whether the provider has acted on exactly the list that Cluster API has, for a longer one lets others in, and on none where it has
+ * none any more; and no machine of a rollout has another rate limit, which a class may write on the control plane. Of a suspended
+ * cluster, whose rollouts stand still, the rate limit is as it was last seen.
  */
-export function areRulesInForce({ cluster, capi, infrastructure }: ObservedCluster): boolean {
-  if (!hasRules(cluster)) return true;
-  if (capi === undefined || infrastructure?.isSettled !== true) return false;
-  const last = findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
-  const isLimitInForce = capi.state.converged || (isSuspended(cluster) && last?.status === "True");
-  if (cluster.spec.network?.apiServerRateLimit !== undefined && !isLimitInForce) return false;
-  if (!isRestricted(cluster)) return true;
+export function areRulesInForce(observed: ObservedCluster): boolean {
+  const { cluster, capi, infrastructure, settings } = observed;
+  if (capi === undefined) return false;
+  if (!hasRules(cluster) && !mayHaveFormerRules(observed)) return true;
+  if (infrastructure?.isSettled !== true) return false;
+  const { status, reason } = findPolicyCondition(observed) ?? {};
+  // Rules that waited for the resumption, and are taken back, leave no trace.
+  const wasWaiting = !hasRules(cluster) && status === "False" && reason === "Suspended";
+  const isAsLastSeen = isSuspended(cluster) && (status === "True" || wasWaiting);
+  const isByListAlone = isRestricted(cluster) && cluster.spec.network?.apiServerRateLimit === undefined;
+  if (!isByListAlone && !capi.state.converged && !isAsLastSeen) return false;
+  const workerSubnet = capi.state.workerSubnet ?? cluster.status?.workerSubnet ?? "";
+  if (!isRestricted(cluster)) {
+    const own = [workerSubnet, ...settings.platformCIDRs].map((block) => maskCidr(block) ?? block);
+    return !infrastructure.lists.some((list) => own.every((block) => list.has(block)));
+  }
   const wanted = readVariable(capi.object, "authorizedCIDRs");
   // A class leaves the nodes' network out where its provider lets them in by itself.
   const sortOthers = (list: Iterable<string>) =>
-    [...list].filter((network) => network !== capi.state.workerSubnet).sort();
+    [...list].filter((network) => network !== workerSubnet).sort();
   const networks = sortOthers(Array.isArray(wanted) ? wanted.map(String) : []);
   return infrastructure.lists.some((list) => isDeepStrictEqual(sortOthers(list), networks));
 }
 
 /**
- * Whether rules that Cluster API has are in force because they were: a change of pools only, a deletion, or a suspension where
- * the provider's object cannot be read, leaves them unchanged.
+ * Whether what the infrastructure shows is about the rules that were decided. A class that is about to be sent may write them
+ * elsewhere; while a problem keeps Cluster API's object as it is, it counts.
  */
-export function areRulesStillInForce({ cluster, capi, infrastructure }: ObservedCluster): boolean {
-  const last = findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
-  if (capi === undefined || last?.status !== "True") return false;
-  const { generation, deletionTimestamp } = cluster.metadata;
-  const isUnchanged = last.observedGeneration === generation || deletionTimestamp !== undefined;
-  return isUnchanged || (isSuspended(cluster) && infrastructure === undefined);
+export function areRulesShown({
+  observed,
+  rules,
+  applied,
+  problem,
+}: {
+  observed: ObservedCluster;
+  rules: RulesState | undefined;
+  applied: boolean;
+  problem: Problem | undefined;
+}): boolean {
+  return rules === "sent" && (applied || problem !== undefined || isSuspended(observed.cluster));
+}
+
+/**
+ * Whether rules that Cluster API has are in force because they were: none, a change of pools only, a deletion, or a suspension
+ * where the provider's object cannot be read, leaves them unchanged.
+ */
+export function areRulesStillInForce(observed: ObservedCluster): boolean {
+  const { cluster, capi, infrastructure } = observed;
+  if (capi === undefined || findPolicyCondition(observed)?.status !== "True") return false;
+  if (isReportedInForce(observed) || cluster.metadata.deletionTimestamp !== undefined) return true;
+  return !hasRules(cluster) || (isSuspended(cluster) && infrastructure === undefined);
 }
 
 /** Whether there is anything to enforce: a list of networks or a rate limit. */
-export function hasRules(cluster: ObservedCluster["cluster"]): boolean {
+function hasRules(cluster: ObservedCluster["cluster"]): boolean {
   return isRestricted(cluster) || cluster.spec.network?.apiServerRateLimit !== undefined;
 }
 
-/** Whether a cluster has no network rules, and is to have none. */
+/** Whether a cluster that was made has no network rules, and is to have none. */
 export function isWithoutRules(observed: ObservedCluster): boolean {
+  if (observed.capi === undefined || hasRules(observed.cluster) || mayHaveFormerRules(observed)) return false;
   const live = [readLive(observed, "authorizedCIDRs"), readLive(observed, "apiServerRateLimit")];
-  return !hasRules(observed.cluster) && live.every((rule) => rule === undefined);
+  return live.every((rule) => rule === undefined);
 }
 
-/** Whether only some networks may reach the endpoint. */
-export function isRestricted({ spec }: ObservedCluster["cluster"]): boolean {
+/** Whether the infrastructure may ignore the list of a cluster without a word. */
+export function mayBeIgnored({ cluster, capi, classes }: ObservedCluster): boolean {
+  const { classRef } = capi?.state ?? {};
+  if (classRef === undefined || !isRestricted(cluster)) return false;
+  return classes.get(`${classRef.namespace}/${classRef.name}`)?.mayIgnoreAuthorizedCIDRs === true;
+}
+
+function isRestricted({ spec }: ObservedCluster["cluster"]): boolean {
   return (spec.network?.authorizedCIDRs ?? []).length > 0;
 }
 

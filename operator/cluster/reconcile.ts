@@ -23,7 +23,7 @@ import { planSecretRemoval } from "../tenant/secret-role.ts";
 import { type Decision, decideChildren, planPause, planResume } from "./children.ts";
 import { composeBegunUpgrade, composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
 import { findHandledRecreation, findLoss, planRecreation, recordCapiUid } from "./loss.ts";
-import { decideRulesState, isReportedInForce } from "./networks.ts";
+import { decideRulesState, mustCorrectStatus } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { composeRejection } from "./rejections.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
@@ -69,7 +69,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
   const rules = decision.ok ? decideRulesState(observed, decision.capiCluster) : undefined;
-  const isApplyDeferred = rules === "unsent" && isReportedInForce(observed);
+  const isApplyDeferred = rules === "unsent" && mustCorrectStatus(observed);
   const toApply = isApplyDeferred ? NO_STEPS : steps;
   const unapplied = decision.ok ? decision.unapplied : [];
   // What is not sent is not rejected, nor is it applied.

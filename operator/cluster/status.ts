@@ -24,7 +24,6 @@ import {
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { earliest, formatTime } from "../../shared/program/time.ts";
 import { decideProtection, findEndWaitMs, findExpiryHeld } from "../expiry/expiry.ts";
-import { isSuspended } from "../identity/identity.ts";
 import {
   type ClusterPool,
   clusterCondition,
@@ -35,7 +34,7 @@ import {
 } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
 import { findReturn } from "./loss.ts";
-import { findInfrastructureReadMs, type RulesState } from "./networks.ts";
+import { areRulesShown, findInfrastructureReadMs, type RulesState } from "./networks.ts";
 import type { ClusterSettings, ObservedCluster } from "./observe.ts";
 import { measurePools } from "./pools.ts";
 import { decideSummary } from "./summary.ts";
@@ -175,9 +174,7 @@ function composeConditions(
     findAccessReportMs(facts.observed, now),
     findEndWaitMs(cluster, now),
     ...facts.observed.pools.map(({ pool }) => findEndWaitMs(pool, now)),
-    facts.applied || (facts.rules === "sent" && isSuspended(cluster))
-      ? findInfrastructureReadMs(facts.observed, now)
-      : undefined,
+    areRulesShown(facts) ? findInfrastructureReadMs(facts.observed, now) : undefined,
     ...facts.pools.map((pool) => pool.progress.nextUnhealthyInMs),
   ]);
   const { conditions } = withOwnConditions({ conditions: [...summary, ...details] }, clusterConditionTypes);

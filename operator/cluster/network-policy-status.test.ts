@@ -1,0 +1,180 @@
+import { describe, expect, test } from "vitest";
+import type { ClusterSpec } from "../../shared/crd/cluster.ts";
+import { makeClass, makeCondition, makePool, settings } from "../testing.ts";
+import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
+import { needsInfrastructure } from "./networks.ts";
+import type { ObservedCluster } from "./observe.ts";
+import { conditionOf, topologyOf } from "./testing-plan.ts";
+
+const POLICY = "NetworkPolicyApplied";
+const LIST = { authorizedCIDRs: ["198.51.100.0/24"] };
+const LIMIT = { apiServerRateLimit: { maxConnectionsPerSecond: 5, burst: 10 } };
+const RULES = { "no rules": {}, "a list": LIST, "a rate limit": LIMIT };
+const STATUSES = ["True", "False", "Unknown"] as const;
+type Status = (typeof STATUSES)[number];
+
+const REJECTED = { applyFailure: { kind: "rejected" as const, message: "spec: Invalid value" } };
+const WITHOUT_PLANS = { settings: { ...settings, plans: {} } };
+interface ClusterProblem {
+  reason: string;
+  spec: Partial<ClusterSpec>;
+  change?: Partial<ObservedCluster>;
+}
+/** What is wrong with a cluster beside its network rules. */
+const PROBLEMS: Record<string, ClusterProblem> = {
+  "an unknown version": { reason: "UnknownVersion", spec: { version: "1.99" } },
+  "an unknown plan": { reason: "UnknownPlan", spec: { version: "1.35" }, change: WITHOUT_PLANS },
+  "a rejection": { reason: "RejectedByClusterAPI", spec: { controlPlaneReplicas: 3 }, change: REJECTED },
+};
+
+const listOf = (fixture: ClusterFixture) =>
+  fixture.capiObject().spec?.topology?.variables?.find(({ name }) => name === "authorizedCIDRs")?.value;
+const policyOf = (fixture: ClusterFixture) =>
+  fixture.observed.cluster.status?.conditions?.find(({ type }) => type === POLICY);
+/** As the next status says it. */
+const nextPolicyOf = (fixture: ClusterFixture) => policyOf(fixture.with({}).reconciled());
+const settled = (list: unknown = []): Partial<ObservedCluster> => ({
+  infrastructure: { isSettled: true, lists: [new Set(["subnet-1"]), new Set(list as string[])] },
+});
+
+/** The last status said so of the network rules. */
+function withLast(fixture: ClusterFixture, status: Status): ClusterFixture {
+  const { cluster } = fixture.observed;
+  const last = { ...makeCondition(POLICY, status), message: "", observedGeneration: 1 };
+  const others = (cluster.status?.conditions ?? []).filter(({ type }) => type !== POLICY);
+  const known = cluster.status ?? fixture.plan().status;
+  if (known === undefined) throw new Error("nothing was decided");
+  return fixture.with({ cluster: { ...cluster, status: { ...known, conditions: [...others, last] } } });
+}
+
+const inAnyCase = Object.entries(RULES).flatMap(([what, network]) =>
+  STATUSES.map((last) => ({ what, network, last })),
+);
+
+describe("of a cluster that is not made nothing is known, whatever was said", () => {
+  test.each(inAnyCase)("with $what and $last", ({ network, last }) => {
+    for (const { reason, spec, change = {} } of Object.values(PROBLEMS)) {
+      const fixture = aCluster({ network, ...spec }).with(change);
+      expect(conditionOf(fixture.plan(), "Stalled")?.reason).toBe(reason);
+      for (const one of [fixture, withLast(fixture, last)])
+        expect(nextPolicyOf(one)).toMatchObject({ status: "Unknown", reason });
+    }
+    const fresh = aCluster({ network });
+    for (const one of [fresh, withLast(fresh, last)])
+      expect(conditionOf(one.plan(), POLICY)).toMatchObject({ status: "Unknown", reason: "Provisioning" });
+  });
+
+  test.each([
+    ["is lost", aCluster().ready().with({ capi: undefined }), "InfrastructureLost"],
+    [
+      "is deleted",
+      aCluster().withPools(makePool("web")).ready().deleting().with({ capi: undefined }),
+      "Deleting",
+    ],
+    [
+      "waits for a class with a private endpoint",
+      aCluster({ publicEndpoint: false }).with({
+        classes: new Map([["marina-system/standard-v1", makeClass(["workerSubnet"])]]),
+      }),
+      "UnsupportedByClass",
+    ],
+  ])("as of one that %s", (_what, fixture, reason) => {
+    expect(conditionOf(fixture.plan(), POLICY)).toMatchObject({ status: "Unknown", reason });
+  });
+});
+
+describe("of a cluster that is there", () => {
+  const ready = (network: object) => aCluster({ network }).ready();
+
+  test.each(inAnyCase)("with $what what was said of it holds: $last", ({ network, last }) => {
+    const fixture = withLast(ready(network), last);
+    const reason = last === "True" ? "Applied" : "Provisioning";
+    expect(nextPolicyOf(fixture)).toMatchObject({ status: last, reason });
+  });
+
+  describe.each(Object.entries(PROBLEMS))("%s", (_problem, { reason, spec, change = {} }) => {
+    const own = reason === "RejectedByClusterAPI" ? reason : "Provisioning";
+
+    test.each(inAnyCase)("makes nothing of it False, with $what and $last", ({ what, network, last }) => {
+      const fixture = withLast(ready(network), last).withSpec(spec).with(change);
+      expect(conditionOf(fixture.plan(), "Stalled")?.reason).toBe(reason);
+      // Rules may have changed with the specification.
+      const status = last === "True" && what !== "no rules" ? "Unknown" : last;
+      expect(nextPolicyOf(fixture)).toMatchObject({ status, reason: status === "True" ? "Applied" : own });
+    });
+
+    test.each(inAnyCase)("hides nothing that is seen, with $what and $last", ({ network, last }) => {
+      const before = withLast(ready(network), last);
+      const fixture = before
+        .with(settled(listOf(before)))
+        .withSpec(spec)
+        .with(change);
+      expect(nextPolicyOf(fixture)).toMatchObject({ status: "True", reason: "Applied" });
+    });
+  });
+
+  test("rules that are not sent for a rejection are not in force, and the rejection is the reason", () => {
+    for (const network of [LIST, LIMIT]) {
+      const fixture = ready({}).withSpec({ network }).with(REJECTED);
+      expect(nextPolicyOf(fixture)).toMatchObject({ status: "False", reason: "RejectedByClusterAPI" });
+    }
+  });
+
+  test("rules that are sent beside an unknown version are being applied", () => {
+    const fixture = ready({}).withSpec({ network: LIST, version: "1.99" });
+    expect(nextPolicyOf(fixture)).toMatchObject({ status: "False", reason: "Provisioning" });
+  });
+});
+
+describe("rules that are removed are in force until the infrastructure has none", () => {
+  const sent = aCluster().ready().withSpec({ network: LIST }).reconciled().capiConverged();
+  const inForce = sent.with(settled(listOf(sent))).reconciled();
+  const removed = inForce.withSpec({ network: {} });
+  const without = removed.reconciled().reconciled().capiConverged();
+  const rolling = without.withCapiConditions([makeCondition("RollingOut", "True")]);
+
+  test("the status is corrected before Cluster API gets none, so that no crash in between leaves it True", () => {
+    expect(policyOf(inForce)?.status).toBe("True");
+    expect(removed.plan().apply).toEqual([]);
+    expect(conditionOf(removed.plan(), POLICY)).toMatchObject({ status: "False", reason: "Provisioning" });
+    expect(topologyOf(removed.reconciled().plan())).toBeDefined();
+    expect(listOf(without)).toBeUndefined();
+  });
+
+  test.each<[string, ClusterFixture, Status]>([
+    ["it was not read", without.with({ infrastructure: undefined }), "False"],
+    ["it has the former list", without.with(settled(listOf(sent))), "False"],
+    ["it is not settled", without.with({ infrastructure: { isSettled: false, lists: [] } }), "False"],
+    ["machines may have the former rate limit", rolling.with(settled()), "False"],
+    ["it has none, and is settled", without.with(settled()), "True"],
+    ["it has another list of a network of the platform", without.with(settled(["192.0.2.0/24"])), "True"],
+  ])("%s", (_what, fixture, status) => {
+    expect(needsInfrastructure(fixture.observed)).toBe(true);
+    expect(nextPolicyOf(fixture)?.status).toBe(status);
+  });
+
+  test("a list beside which the rate limit stays is seen to be removed as well", () => {
+    const limited = inForce.withSpec({ network: LIMIT }).reconciled().capiConverged();
+    expect(nextPolicyOf(limited.with(settled(listOf(sent))))?.status).toBe("False");
+    expect(nextPolicyOf(limited.with(settled()))?.status).toBe("True");
+  });
+
+  test("so are those that the infrastructure may have ignored", () => {
+    const name = "marina-system/standard-v1";
+    const classes = new Map([[name, { ...makeClass(), mayIgnoreAuthorizedCIDRs: true }]]);
+    const requested = sent.with({ classes }).reconciled();
+    expect(policyOf(requested)).toMatchObject({ status: "Unknown", reason: "RequestedOnly" });
+    const none = requested.withSpec({ network: {} }).reconciled().capiConverged();
+    expect(nextPolicyOf(none)).toMatchObject({ status: "False", reason: "Provisioning" });
+    expect(nextPolicyOf(none.with(settled()))?.status).toBe("True");
+  });
+
+  test("nothing is read of a cluster that never had any, whatever of it changes", () => {
+    const ready = aCluster().ready();
+    const upgraded = ready.withSpec({ version: "1.35" });
+    for (const fixture of [ready, upgraded, upgraded.reconciled()]) {
+      expect(needsInfrastructure(fixture.observed)).toBe(false);
+      expect(nextPolicyOf(fixture)?.status).toBe("True");
+    }
+  });
+});
