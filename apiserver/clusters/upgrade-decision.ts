@@ -94,8 +94,8 @@ function findBlocked(
   };
 }
 
-/** Reasons for which the network policy of a cluster waits for its class or the platform: it uses nothing of it. */
-const POLICY_WAITS: readonly string[] = ["UnsupportedByClass", "AuthorizedCIDRsUnavailable"];
+/** Reasons for which a network rule waits for the class of the cluster or for the platform: the cluster does not use it. */
+const RULE_WAITS: readonly string[] = ["UnsupportedByClass", "AuthorizedCIDRsUnavailable"];
 
 /**
  * What a cluster uses and the class that new clusters with its plan get is known not to have: an upgrade brings that class where it
@@ -109,12 +109,16 @@ export function refuseLackingClass(
   const next = capabilities?.class;
   if (typeof next !== "string" || status?.clusterClass === undefined || status.clusterClass === next)
     return [];
-  const policy = findCondition(status.conditions, "NetworkPolicyApplied");
-  const waits = policy?.status === "False" && POLICY_WAITS.includes(policy.reason);
-  const { authorizedCIDRs = [], apiServerRateLimit } = (waits ? undefined : spec.network) ?? {};
+  const waits = (rule: keyof NonNullable<ClusterSpec["network"]>) =>
+    status.unapplied?.some(
+      ({ field, reason }) => field === `network.${rule}` && RULE_WAITS.includes(reason),
+    ) === true;
+  const { authorizedCIDRs = [], apiServerRateLimit } = spec.network ?? {};
   const lacks = [
-    ...(authorizedCIDRs.length > 0 ? refuseCidrs(authorizedCIDRs, capabilities) : []),
-    ...(apiServerRateLimit === undefined
+    ...(authorizedCIDRs.length > 0 && !waits("authorizedCIDRs")
+      ? refuseCidrs(authorizedCIDRs, capabilities)
+      : []),
+    ...(apiServerRateLimit === undefined || waits("apiServerRateLimit")
       ? []
       : refuseUnsupported("api_server_rate_limit", capabilities?.apiServerRateLimit)),
     ...(spec.publicEndpoint ? [] : refuseUnsupported("public_endpoint", capabilities?.privateEndpoint)),

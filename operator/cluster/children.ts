@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { withAppliedHash } from "../../shared/controller/applied.ts";
 import type { Problem } from "../../shared/controller/conditions.ts";
 import type { Step } from "../../shared/controller/plan.ts";
@@ -13,7 +12,6 @@ import {
 } from "../../shared/crd/names.ts";
 import { DEFAULT_PLAN } from "../../shared/crd/published-config.ts";
 import type { JsonPatchOperation } from "../../shared/kube/client.ts";
-import { readVariable } from "../capi/cluster-state.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { composeCapiCluster, type DesiredCluster, findUnsupported } from "../capi/topology.ts";
 import { findExpired } from "../expiry/expiry.ts";
@@ -39,7 +37,7 @@ import {
   retainServicePlan,
 } from "./package.ts";
 import { choosePools, type PoolChoice } from "./pools.ts";
-import { describeRejected, withLiveParts } from "./rejections.ts";
+import { describeRejected, findRetainedLimit, withLiveParts } from "./rejections.ts";
 import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-gate.ts";
 
 /** The desired state, or why there is none. A `problem` in addition to the state is about a part that was left unchanged. */
@@ -50,8 +48,8 @@ export type Decision =
       subnet: string;
       capiCluster: CapiCluster;
       problem: Problem | undefined;
-      /** Why a part of the network policy alone waits. */
-      policyProblem: Problem | undefined;
+      /** Network rules that alone wait. */
+      unappliedRules: readonly UnappliedPart[];
       /** Other parts that are not applied although everything else is. */
       unapplied: readonly UnappliedPart[];
     }
@@ -141,11 +139,11 @@ export function decideChildren(
     target,
     subnet,
     problem: findBlockedUpgrade(upgrade) ?? choice.problem ?? rejected.problem,
-    policyProblem:
-      policy.listProblem ??
-      policy.limitProblem ??
-      rejected.policyProblem ??
+    unappliedRules: describeRules(
+      policy,
+      rejected.rules,
       findRetainedLimit(desired.apiServerRateLimit, retained),
+    ),
     unapplied: [
       ...(lack === undefined ? [] : [{ field: "version", ...lack }]),
       ...(forbidden === undefined ? [] : [{ field: "controlPlaneReplicas", ...forbidden }]),
@@ -156,15 +154,21 @@ export function decideChildren(
   };
 }
 
-/** The problem when the rate limit stays as it was, as where Cluster API did not say what it rejected; undefined = it does not. */
-function findRetainedLimit(
-  wanted: DesiredCluster["apiServerRateLimit"],
-  retained: CapiCluster,
-): Problem | undefined {
-  if (isDeepStrictEqual(wanted, readVariable(retained, "apiServerRateLimit"))) return undefined;
-  const message =
-    "The rate limit of the API server is not the one of the specification: Cluster API rejects the cluster as specified.";
-  return { reason: "RejectedByClusterAPI", message };
+/** One entry for each rule: what is rejected is retained too. */
+function describeRules(
+  { listProblem, limitProblem }: NetworkPolicyChoice,
+  rejected: readonly UnappliedPart[],
+  retainedLimit: Problem | undefined,
+): UnappliedPart[] {
+  const describe = (name: keyof NetworkRules, problem: Problem | undefined): UnappliedPart[] =>
+    problem === undefined ? [] : [{ field: `network.${name}`, ...problem }];
+  const parts = [
+    ...describe("authorizedCIDRs", listProblem),
+    ...describe("apiServerRateLimit", limitProblem),
+    ...rejected,
+    ...describe("apiServerRateLimit", retainedLimit),
+  ];
+  return parts.filter(({ field }, index) => parts.findIndex((part) => part.field === field) === index);
 }
 
 /** What Cluster API is to get with a class and a version. */

@@ -27,12 +27,13 @@ function listOf(fixture: ClusterFixture): unknown {
 
 describe("a part of the network policy that cannot be carried waits alone", () => {
   const { settings } = aCluster().observed;
-  test.each<{ what: string; spec: object; change: Partial<ObservedCluster>; reason: string }>([
+  test.each<{ what: string; spec: object; change: Partial<ObservedCluster>; reason: string; rule?: string }>([
     {
       what: "a rate limit without a variable",
       spec: { network: RATE_LIMIT },
       change: { classes: withoutVariable("apiServerRateLimit") },
       reason: "UnsupportedByClass",
+      rule: "apiServerRateLimit",
     },
     {
       what: "a list without a variable",
@@ -52,18 +53,38 @@ describe("a part of the network policy that cannot be carried waits alone", () =
       change: { settings: { ...settings, platformCIDRs: [] } },
       reason: "AuthorizedCIDRsUnavailable",
     },
-  ])("$what: pools are scaled, and the condition says why", ({ spec, change, reason }) => {
-    const pool = makePool("web", { desiredNodes: 7 });
-    const fixture = aCluster().withPools(makePool("web")).ready().with(change).withSpec(spec);
-    const pools = fixture.observed.pools.map((one) => ({ ...one, pool }));
-    expect(topologyOf(fixture.with({ pools }).plan())?.workers?.machineDeployments).toMatchObject([
-      { replicas: 7 },
-    ]);
-    const plan = fixture.plan();
-    expect(plan.apply).toEqual([]);
-    expect(plan.status).toMatchObject({ phase: "Ready", message: conditionOf(plan, POLICY)?.message });
-    expect(conditionOf(plan, POLICY)).toMatchObject({ status: "False", reason });
-    expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason });
+  ])(
+    "$what: pools are scaled, and the condition says why",
+    ({ spec, change, reason, rule = "authorizedCIDRs" }) => {
+      const pool = makePool("web", { desiredNodes: 7 });
+      const fixture = aCluster().withPools(makePool("web")).ready().with(change).withSpec(spec);
+      const pools = fixture.observed.pools.map((one) => ({ ...one, pool }));
+      expect(topologyOf(fixture.with({ pools }).plan())?.workers?.machineDeployments).toMatchObject([
+        { replicas: 7 },
+      ]);
+      const plan = fixture.plan();
+      expect(plan.apply).toEqual([]);
+      expect(plan.status).toMatchObject({ phase: "Ready", message: conditionOf(plan, POLICY)?.message });
+      expect(conditionOf(plan, POLICY)).toMatchObject({ status: "False", reason });
+      expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason });
+      const { message } = conditionOf(plan, POLICY) ?? {};
+      expect(plan.status?.unapplied).toEqual([{ field: `network.${rule}`, reason, message }]);
+    },
+  );
+
+  test("each of two that wait is in the status, once, also of a suspended cluster", () => {
+    const classes = new Map([["marina-system/standard-v1", makeClass(["workerSubnet", "machine"])]]);
+    const waiting = aCluster()
+      .ready()
+      .with({ classes })
+      .withSpec({ network: { ...RATE_LIMIT, authorizedCIDRs: LIST } })
+      .reconciled();
+    const suspended = waiting.withSpec({ suspend: true }).reconciled();
+    for (const { observed } of [waiting, suspended])
+      expect(observed.cluster.status?.unapplied?.map(({ field }) => field)).toEqual([
+        "network.authorizedCIDRs",
+        "network.apiServerRateLimit",
+      ]);
   });
 
   test("the list that is in force stays until another one can be carried", () => {

@@ -3,6 +3,7 @@ import type { Problem } from "../../shared/controller/conditions.ts";
 import { composePlan, type MetadataChange, type Plan, type Step } from "../../shared/controller/plan.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
+import type { UnappliedPart } from "../../shared/crd/conditions.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { earliest, elapsedMs } from "../../shared/program/time.ts";
@@ -83,8 +84,8 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     target: decision.target,
     subnet: decision.ok ? decision.subnet : undefined,
     clusterClass: decision.ok ? decision.capiCluster.spec?.topology?.classRef.name : undefined,
-    unapplied: isAsBefore ? (observed.cluster.status?.unapplied ?? []) : unapplied,
-    policyProblem: decision.ok ? decision.policyProblem : undefined,
+    unapplied: isAsBefore ? (observed.cluster.status?.unapplied ?? []).filter(isNoRule) : unapplied,
+    unappliedRules: decision.ok ? decision.unappliedRules : [],
     rules,
     applied:
       decision.ok &&
@@ -103,6 +104,11 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
       ...observed.pools.map((pool) => findPoolRemovalWait(observed, pool, now)),
     ]),
   };
+}
+
+/** Those of the network rules are decided whatever is sent. */
+function isNoRule({ field }: UnappliedPart): boolean {
+  return !field.startsWith("network.");
 }
 
 /** What a person has to solve, or what an accepted cluster waits for until the platform supports it. */
@@ -142,7 +148,7 @@ const NOTHING_DECIDED = {
   subnet: undefined,
   clusterClass: undefined,
   unapplied: [],
-  policyProblem: undefined,
+  unappliedRules: [],
   rules: undefined,
   applied: false,
 };

@@ -1,9 +1,12 @@
+import { isDeepStrictEqual } from "node:util";
 import { hashOf } from "../../shared/controller/applied.ts";
 import type { Problem } from "../../shared/controller/conditions.ts";
 import type { UnappliedPart } from "../../shared/crd/conditions.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
+import { readVariable } from "../capi/cluster-state.ts";
 import type { CapiCluster, CapiPool, CapiTopology, CapiVariable } from "../capi/kinds.ts";
 import { explainCause, explainRejection, findRejectionCause } from "../capi/tenant-messages.ts";
+import type { DesiredCluster } from "../capi/topology.ts";
 import {
   type ApplyFailure,
   NOTHING_REJECTED,
@@ -151,13 +154,13 @@ export function composeRejection(text: string): Problem {
   return { reason: "RejectedByClusterAPI", message };
 }
 
-/** What is said of rejected parts but the pools, which say it themselves: of network rules where they are reported, too. */
+/** What is said of rejected parts but the pools, which say it themselves: apart of network rules, which their condition reports. */
 export function describeRejected({
   rejected,
   upgradeRejection: upgrade,
 }: Pick<ObservedCluster, "rejected" | "upgradeRejection">): {
   problem: Problem | undefined;
-  policyProblem: Problem | undefined;
+  rules: UnappliedPart[];
   unapplied: UnappliedPart[];
 } {
   // While a rollout goes on, the next version waits for its end.
@@ -165,7 +168,7 @@ export function describeRejected({
   const unapplied: UnappliedPart[] = isUpgradeRejected
     ? [{ field: "version", ...composeRejection(upgrade) }]
     : [];
-  let policyProblem: Problem | undefined;
+  const rules: UnappliedPart[] = [];
   for (const [part, why] of rejected) {
     const [, variable] = /^variable (.*)$/.exec(part) ?? [];
     const rule = RULES.find((name) => name === variable);
@@ -173,16 +176,23 @@ export function describeRejected({
     const name = part === "control plane" ? "controlPlaneReplicas" : field;
     if (name === undefined) continue;
     const message = `Cluster API rejects spec.${name}: ${why}. Change it, or ask the platform's operator.`;
-    const problem = { reason: "RejectedByClusterAPI", message };
-    if (rule === undefined) unapplied.push({ field: name, ...problem });
-    else policyProblem ??= problem;
+    const parts = rule === undefined ? unapplied : rules;
+    parts.push({ field: name, reason: "RejectedByClusterAPI", message });
   }
   const unknownPart = rejected.get("unknown");
-  return {
-    problem: unknownPart === undefined ? undefined : composeRejection(unknownPart),
-    policyProblem,
-    unapplied,
-  };
+  const problem = unknownPart === undefined ? undefined : composeRejection(unknownPart);
+  return { problem, rules, unapplied };
+}
+
+/** The problem when the rate limit stays as it was, as where Cluster API did not say what it rejected; undefined = it is as specified. */
+export function findRetainedLimit(
+  wanted: DesiredCluster["apiServerRateLimit"],
+  retained: CapiCluster,
+): Problem | undefined {
+  if (isDeepStrictEqual(wanted, readVariable(retained, "apiServerRateLimit"))) return undefined;
+  const message =
+    "The rate limit of the API server is not the one of the specification: Cluster API rejects the cluster as specified.";
+  return { reason: "RejectedByClusterAPI", message };
 }
 
 const RULES = ["authorizedCIDRs", "apiServerRateLimit"] as const;

@@ -65,8 +65,8 @@ export interface StatusInput {
   wait: Problem | undefined;
   /** Parts that are not applied although everything else is. */
   unapplied: readonly UnappliedPart[];
-  /** Why a part of the network policy alone waits. */
-  policyProblem: Problem | undefined;
+  /** Network rules that alone wait. */
+  unappliedRules: readonly UnappliedPart[];
   /** Undefined = no network rules were decided. */
   rules: RulesState | undefined;
   /** The live Cluster API object is as decided, and Cluster API has observed it. */
@@ -86,6 +86,7 @@ export function composeClusterStatus(
   const target = input.target ?? last?.targetVersion;
   const facts: Facts = {
     ...input,
+    policyProblem: input.unappliedRules[0],
     pools: pools.filter((pool) => !pool.deleting),
     target,
     running,
@@ -113,7 +114,7 @@ export function composeClusterStatus(
     nodes: countNodes(pools),
     transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
     ...optional("message", message && clipStatusMessage(message)),
-    ...optional("unapplied", clipUnapplied(input.unapplied)),
+    ...optional("unapplied", clipUnapplied([...input.unapplied, ...input.unappliedRules])),
     ...optional(
       "foreignAdmins",
       composeForeignAdmins(last?.foreignAdmins, observed.access.tenantRecord.foreignAdmins),

@@ -197,7 +197,11 @@ describe("an upgrade that brings another cluster class", () => {
   };
   const running = (spec: object, status: object = {}) =>
     cluster({ spec: { ...SPEC, ...spec }, status: { clusterClass: "standard-v1", ...status } });
-  const waiting = { type: "NetworkPolicyApplied", status: "False", reason: "UnsupportedByClass" };
+  const waiting = (rule: string, reason = "UnsupportedByClass") => ({
+    field: `network.${rule}`,
+    reason,
+    message: "No.",
+  });
 
   test("is refused at the version for each that it uses and the class lacks", () => {
     const refused = refuseLackingClass(running(using), lacking, "k8s_version");
@@ -223,12 +227,26 @@ describe("an upgrade that brings another cluster class", () => {
     ["was not made", running(using, { clusterClass: undefined }), lacking],
     [
       "has not in force what it lacks",
-      running({ network: using.network }, { conditions: [waiting] }),
+      running(
+        { network: using.network },
+        { unapplied: [waiting("authorizedCIDRs"), waiting("apiServerRateLimit")] },
+      ),
       lacking,
     ],
     ["is of a plan of which nothing is known", running(using), undefined],
     ["is of a plan without a class", running(using), { class: no("the plan") }],
   ])("of a cluster that %s is accepted", (_, current, capabilities) => {
     expect(refuseLackingClass(current, capabilities, "k8s_version")).toEqual([]);
+  });
+
+  test.each([
+    [waiting("authorizedCIDRs"), ["api_server_rate_limit"]],
+    [waiting("authorizedCIDRs", "AuthorizedCIDRsUnavailable"), ["api_server_rate_limit"]],
+    [waiting("apiServerRateLimit"), ["authorized_cidrs"]],
+    [waiting("authorizedCIDRs", "RejectedByClusterAPI"), ["authorized_cidrs", "api_server_rate_limit"]],
+  ])("is refused for the network rule beside the one that waits: %o", (part, fields) => {
+    const current = running({ network: using.network }, { unapplied: [part] });
+    const refused = refuseLackingClass(current, lacking, "k8s_version");
+    expect(refused.map(({ message }) => /uses: (\w+)/.exec(message)?.[1])).toEqual(fields);
   });
 });
