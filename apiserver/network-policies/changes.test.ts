@@ -91,6 +91,27 @@ describe("a class that takes lists of two blocks", () => {
   });
 });
 
+describe("a class whose infrastructure leaves IPv6 out", () => {
+  const reason = "The cluster class old does not support IPv6 networks in authorized CIDRs.";
+  const capabilities = { class: "old", authorizedCIDRs: true as const, authorizedIPv6CIDRs: { no: reason } };
+  const [ipv4, ipv6] = ["198.51.100.0/24", "2001:db8::/32"] as const;
+
+  test.each<[string, string[], string[], number]>([
+    ["takes IPv4", [], [ipv4], 0],
+    ["refuses IPv6", [], [ipv4, ipv6], 1],
+    ["refuses another one beside IPv6", [ipv6], [ipv4, ipv6], 1],
+    ["lets IPv6 of before be removed", [ipv4, ipv6], [ipv4], 0],
+  ])("%s", (_, before, authorizedCIDRs, refusals) => {
+    const details = checkPolicyCapabilities({ authorizedCIDRs: before }, { authorizedCIDRs }, capabilities);
+    expect(details).toHaveLength(refusals);
+    for (const detail of details) {
+      expect(detail).toMatchObject({ field: "authorized_cidrs", code: "unsupported" });
+      expect(detail.message).toContain(`no block of IPv6, as ${ipv6}`);
+      expect(detail.message).toContain(reason);
+    }
+  });
+});
+
 describe("a body is stored exactly or refused", () => {
   test.each([
     [["0.0.0.0/0"]],

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isIPv6Cidr } from "../../shared/crd/cidr.ts";
 import { CAPABILITIES_CONFIG_MAP, CAPABILITIES_KEY } from "../../shared/crd/names.ts";
 import {
   type Capability,
@@ -133,15 +134,22 @@ export function findClusterCapabilities(
     : undefined;
 }
 
-/** Refuses a list of networks that may reach the API endpoint where none, or none of this length, can be had. */
+/** Refuses a list of networks that may reach the API endpoint where none, or none of this length or with IPv6, can be had. */
 export function refuseCidrs(
   blocks: readonly string[],
   capabilities: PlanCapabilities | undefined,
 ): ErrorDetail[] {
   const field = "authorized_cidrs";
   const refused = refuseUnsupported(field, capabilities?.authorizedCIDRs);
+  if (refused.length > 0) return refused;
+  const reason = findUnsupportedReason(capabilities?.authorizedIPv6CIDRs);
+  const block = blocks.find(isIPv6Cidr);
+  if (reason !== undefined && block !== undefined) {
+    const message = `must have no block of IPv6, as ${block}; leave it out, or ask the platform's operator ("${reason}")`;
+    return [{ field, code: "unsupported", message }];
+  }
   const most = capabilities?.maxAuthorizedCIDRs;
-  if (refused.length > 0 || most === undefined || blocks.length <= most) return refused;
+  if (most === undefined || blocks.length <= most) return [];
   const message = `must have ${most} or fewer different blocks, and has ${blocks.length}; leave some out, or ask the platform's operator`;
   return [{ field, code: "unsupported", message }];
 }

@@ -29,6 +29,7 @@ test("a plan has what its class and the platform have", () => {
     class: "standard-v1",
     apiServerRateLimit: true,
     authorizedCIDRs: true,
+    authorizedIPv6CIDRs: true,
     privateEndpoint: true,
     nodeLabels: true,
     nodeTaints: true,
@@ -67,6 +68,16 @@ test.each<[string, Partial<Installation>, object]>([
     { authorizedCIDRs: true, maxAuthorizedCIDRs: 59 - settings.platformCIDRs.length },
   ],
   [
+    "no networks of IPv6 where its class has none",
+    { classes: new Map([["marina-system/standard-v1", { ...makeClass(), hasIPv4CIDRsAlone: true }]]) },
+    {
+      authorizedCIDRs: true,
+      authorizedIPv6CIDRs: {
+        no: "The cluster class standard-v1 does not support IPv6 networks in authorized CIDRs.",
+      },
+    },
+  ],
+  [
     "no list where those fill it alone",
     withMost(1),
     { authorizedCIDRs: { no: "The platform cannot limit who reaches the API endpoint." } },
@@ -88,6 +99,7 @@ test.each<[string, keyof PlanCapabilities, Partial<Installation>]>([
     { settings: { ...everything.settings, syncedNodeLabels: /^example\.com\// } },
   ],
   ["limits that no list reaches", "maxAuthorizedCIDRs", withMost(1000)],
+  ["families of lists that cannot be had", "authorizedIPv6CIDRs", withClass([])],
   [
     "lengths of lists that cannot be had",
     "maxAuthorizedCIDRs",

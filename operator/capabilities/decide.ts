@@ -51,7 +51,7 @@ function decidePlan(installation: Installation, name: string): PlanCapabilities 
 function decideClass(
   { settings, takesTaints }: Installation,
   { class: name }: ServicePlan,
-  { variables, maxAuthorizedCIDRs, workerHealthCheck }: ClassCapabilities,
+  { variables, maxAuthorizedCIDRs, hasIPv4CIDRsAlone, workerHealthCheck }: ClassCapabilities,
 ): Omit<PlanCapabilities, "class"> {
   const lacks = (what: string) => no(`The cluster class ${name} does not support ${what}.`);
   const byVariable = (variable: string, what: string): Capability =>
@@ -68,6 +68,9 @@ function decideClass(
     apiServerRateLimit: byVariable("apiServerRateLimit", "a rate limit of the API server"),
     authorizedCIDRs,
     ...(isLimited && { maxAuthorizedCIDRs: most }),
+    ...(authorizedCIDRs === true && {
+      authorizedIPv6CIDRs: hasIPv4CIDRsAlone ? lacks("IPv6 networks in authorized CIDRs") : true,
+    }),
     privateEndpoint: byVariable("publicEndpoint", "a private endpoint"),
     ...(hasLabels !== undefined && { nodeLabels: hasLabels }),
     ...(hasTaints !== undefined && {

@@ -4,6 +4,8 @@ import type { CapiHealthCheck, ClusterClass } from "./kinds.ts";
 
 /** On a ClusterClass: `requested-only` says that its infrastructure may ignore the authorized CIDRs without a word. */
 const ANNOTATION_AUTHORIZED_CIDRS_MODE = "cloud.marina.dev/authorized-cidrs-enforcement";
+/** On a ClusterClass: `ipv4` says that its infrastructure leaves networks of any other family out of the authorized CIDRs. */
+const ANNOTATION_AUTHORIZED_CIDRS_FAMILIES = "cloud.marina.dev/authorized-cidrs-families";
 /**
  * On a ClusterClass: the names of the ClusterResourceSets of its Namespace that its clusters get, separated by commas.
  */
@@ -18,6 +20,8 @@ export interface ClassCapabilities {
   variables: ReadonlySet<string>;
   /** The longest list of networks that it takes, those of platform and workers included; undefined = any. */
   maxAuthorizedCIDRs: number | undefined;
+  /** Whether only IPv4 networks of that list would be in force. */
+  hasIPv4CIDRsAlone: boolean;
   /**
    * Whether its infrastructure may ignore that list without a word, so that nothing shows that the list is in force.
    */
@@ -63,8 +67,8 @@ export function readClusterClass(clusterClass: ClusterClass): ClassCapabilities 
   const [workers] = clusterClass.spec?.workers?.machineDeployments ?? [];
   return {
     variables: new Set(declared.map((variable) => variable.name)),
-    maxAuthorizedCIDRs: (clusterClass.spec?.variables ?? []).find(({ name }) => name === "authorizedCIDRs")
-      ?.schema?.openAPIV3Schema?.maxItems,
+    maxAuthorizedCIDRs: readLongestList(clusterClass),
+    hasIPv4CIDRsAlone: annotations?.[ANNOTATION_AUTHORIZED_CIDRS_FAMILIES] === "ipv4",
     mayIgnoreAuthorizedCIDRs: annotations?.[ANNOTATION_AUTHORIZED_CIDRS_MODE] === "requested-only",
     hasNamesPerNamespace: annotations?.[ANNOTATION_NAMES] === "per-namespace",
     workerClass: workers?.class,
@@ -73,6 +77,16 @@ export function readClusterClass(clusterClass: ClusterClass): ClassCapabilities 
     kubernetesVersions: clusterClass.spec?.kubernetesVersions ?? [],
     addOns: readNames(annotations?.[ANNOTATION_ADD_ONS]),
   };
+}
+
+/** The list has to satisfy each definition: extensions of external patches have theirs in the status alone. */
+function readLongestList({ spec, status }: ClusterClass): number | undefined {
+  const isList = ({ name }: { name: string }) => name === "authorizedCIDRs";
+  const found = (status?.variables ?? []).filter(isList).flatMap(({ definitions = [] }) => definitions);
+  const lengths = [...(spec?.variables ?? []).filter(isList), ...found].flatMap(
+    ({ schema }) => schema?.openAPIV3Schema?.maxItems ?? [],
+  );
+  return lengths.length === 0 ? undefined : Math.min(...lengths);
 }
 
 function readNames(list = ""): string[] {

@@ -161,13 +161,19 @@ export interface Machine extends KubeObject {
 
 export interface ClusterClass extends KubeObject {
   spec?: {
-    variables?: { name: string; schema?: { openAPIV3Schema?: { maxItems?: number } } }[];
+    variables?: ({ name: string } & ClassVariable)[];
     infrastructure?: { templateRef?: { apiVersion?: string; kind?: string } };
     controlPlane?: { machineInfrastructure?: object };
     workers?: { machineDeployments?: { class: string; healthCheck?: CapiHealthCheck }[] };
     kubernetesVersions?: string[];
   };
-  status?: { variables?: { name: string }[] };
+  /** Those of its specification, and of the extensions of external patches. */
+  status?: { variables?: { name: string; definitions?: ClassVariable[] }[] };
+}
+
+/** What a ClusterClass, or an extension of it, says of a variable. */
+interface ClassVariable {
+  schema?: { openAPIV3Schema?: { maxItems?: number } };
 }
 
 export const capiClusterKind = defineKind<CapiCluster>({

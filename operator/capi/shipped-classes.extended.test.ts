@@ -217,7 +217,11 @@ describe.each(CLASSES)("$name", (shipped) => {
   });
 
   test("its clusters may share a name only where the provider finds nothing by the name", () => {
-    expect(one.hasNamesPerNamespace()).toBe(shipped.hasNamesPerNamespace);
+    expect(one.capabilities().hasNamesPerNamespace).toBe(shipped.hasNamesPerNamespace);
+  });
+
+  test("its lists are limited to IPv4 only where the provider leaves other networks out", () => {
+    expect(one.capabilities().hasIPv4CIDRsAlone).toBe(shipped.name === "openstack");
   });
 
   test("a pool is scaled with the machines of its template", async () => {

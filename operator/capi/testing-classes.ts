@@ -265,7 +265,7 @@ export async function openClassTest(shipped: ShippedClass) {
         return isWanted(template.metadata.name) ? template : undefined;
       }),
 
-    hasNamesPerNamespace: () => readClusterClass(clusterClass).hasNamesPerNamespace,
+    capabilities: () => readClusterClass(clusterClass),
 
     /** The template of the class that a template was made from. */
     sourceOf: ({ metadata }: Any): string => metadata.annotations["cluster.x-k8s.io/cloned-from-name"],

@@ -66,6 +66,7 @@ function compose(change: Partial<DesiredCluster> = {}): CapiCluster {
   const capabilities = {
     variables: new Set(["publicEndpoint", "workerSubnet", "machine"]),
     maxAuthorizedCIDRs: undefined,
+    hasIPv4CIDRsAlone: false,
     mayIgnoreAuthorizedCIDRs: false,
     hasNamesPerNamespace: true,
     workerClass: "default",

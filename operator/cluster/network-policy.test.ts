@@ -48,6 +48,12 @@ describe("a part of the network policy that cannot be carried waits alone", () =
       reason: "UnsupportedByClass",
     },
     {
+      what: "a list with a network of IPv6",
+      spec: restricted([...LIST, "2001:db8::/32"]),
+      change: { classes: classOf({ hasIPv4CIDRsAlone: true }) },
+      reason: "UnsupportedByClass",
+    },
+    {
       what: "a list that would keep the platform out",
       spec: restricted(LIST),
       change: { settings: { ...settings, platformCIDRs: [] } },

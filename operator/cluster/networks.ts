@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { conditionAgeMs, findCondition, type Problem } from "../../shared/controller/conditions.ts";
-import { maskCidr, overlap } from "../../shared/crd/cidr.ts";
+import { isIPv6Cidr, maskCidr, overlap } from "../../shared/crd/cidr.ts";
 import { type ClusterNetwork, findOverlap } from "../../shared/crd/cluster-network.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
@@ -61,9 +61,9 @@ export function composePrivateEndpointWait(className: string): Problem {
 }
 
 function findListProblem(
-  { settings }: ObservedCluster,
+  { cluster, settings }: ObservedCluster,
   className: string,
-  { variables, maxAuthorizedCIDRs }: ClassCapabilities,
+  { variables, maxAuthorizedCIDRs, hasIPv4CIDRsAlone }: ClassCapabilities,
   wanted: readonly string[] | undefined,
 ): Problem | undefined {
   if (wanted === undefined) return undefined;
@@ -74,6 +74,9 @@ function findListProblem(
     return { reason: "AuthorizedCIDRsUnavailable", message };
   }
   if (!variables.has("authorizedCIDRs")) return composeUnsupported(className, "authorized CIDRs");
+  // Without one of the platform the platform itself comes by IPv4.
+  const block = hasIPv4CIDRsAlone && cluster.spec.network?.authorizedCIDRs?.find(isIPv6Cidr);
+  if (block) return composeUnsupported(className, `IPv6 networks in authorized CIDRs, as ${block}`);
   if (maxAuthorizedCIDRs === undefined || wanted.length <= maxAuthorizedCIDRs) return undefined;
   const own = countPlatformCIDRs(settings.platformCIDRs);
   const message = `The cluster class ${className} takes at most ${maxAuthorizedCIDRs} authorized CIDRs, and with the ${own} of the platform and the workers these are ${wanted.length}. Leave some out, or ask the platform's operator for a class that takes more.`;

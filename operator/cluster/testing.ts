@@ -198,6 +198,7 @@ export const CAPABLE: ClassCapabilities = {
     "workerSubnet",
   ]),
   maxAuthorizedCIDRs: undefined,
+  hasIPv4CIDRsAlone: false,
   mayIgnoreAuthorizedCIDRs: false,
   hasNamesPerNamespace: true,
   workerClass: "default",

@@ -18,6 +18,11 @@ export function isCidr(text: string): boolean {
   return ipaddr.IPv6.isValidCIDR(text) && !ipaddr.IPv6.parseCIDR(text)[0].isIPv4MappedAddress();
 }
 
+/** Whether a block for which `isCidr` holds is one of IPv6. */
+export function isIPv6Cidr(cidr: string): boolean {
+  return cidr.includes(":");
+}
+
 /** Whether the address is the first one of its block: 10.0.0.0/8, not 10.0.0.5/8. `cidr` must satisfy `isCidr`. */
 export function hasNoHostBits(cidr: string): boolean {
   const [address, prefixLength] = ipaddr.parseCIDR(cidr);

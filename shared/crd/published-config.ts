@@ -11,6 +11,8 @@ export const planCapabilitiesSchema = z.object({
   authorizedCIDRs: capabilitySchema.optional(),
   /** The most blocks of a tenant's list, those of platform and workers not counted; absent: as many as the field takes. */
   maxAuthorizedCIDRs: z.number().int().min(0).optional(),
+  /** Whether such a list may have blocks of IPv6. */
+  authorizedIPv6CIDRs: capabilitySchema.optional(),
   privateEndpoint: capabilitySchema.optional(),
   nodeLabels: capabilitySchema.optional(),
   nodeTaints: capabilitySchema.optional(),

@@ -34,6 +34,7 @@ function presentCapabilities(capabilities: PlanCapabilities): z.output<typeof ca
   return {
     authorized_cidrs: presentCapability(capabilities.authorizedCIDRs),
     max_authorized_cidrs: capabilities.maxAuthorizedCIDRs ?? null,
+    authorized_ipv6_cidrs: presentCapability(capabilities.authorizedIPv6CIDRs),
     api_server_rate_limit: presentCapability(capabilities.apiServerRateLimit),
     private_endpoint: presentCapability(capabilities.privateEndpoint),
     node_labels: presentCapability(capabilities.nodeLabels),

@@ -25,6 +25,7 @@ const EXAMPLE_TERMS = {
 const EXAMPLE_CAPABILITIES = {
   authorized_cidrs: { supported: true, reason: null },
   max_authorized_cidrs: null,
+  authorized_ipv6_cidrs: { supported: true, reason: null },
   api_server_rate_limit: {
     supported: false,
     reason: "The cluster class standard-v1 does not support a rate limit of the API server.",
@@ -96,6 +97,7 @@ export const capabilitiesRecord = z
     max_authorized_cidrs: z.number().int().min(0).max(MAX_AUTHORIZED_CIDRS).nullable().openapi({
       description: "The most different blocks of such a list; null: as many as the field takes.",
     }),
+    authorized_ipv6_cidrs: known("Blocks of IPv6 in such a list."),
     api_server_rate_limit: known("A rate limit in front of the API server."),
     private_endpoint: known("An API endpoint without a public address."),
     node_labels: known("Labels of any name on nodes."),

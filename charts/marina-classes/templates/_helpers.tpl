@@ -9,6 +9,9 @@ annotations:
   {{- with .mayIgnoreAuthorizedCIDRs }}
   cloud.marina.dev/authorized-cidrs-enforcement: requested-only
   {{- end }}
+  {{- with .authorizedCIDRFamilies }}
+  cloud.marina.dev/authorized-cidrs-families: {{ . }}
+  {{- end }}
   {{- with .infrastructureNames }}
   cloud.marina.dev/infrastructure-names: {{ . }}
   {{- end }}
@@ -155,13 +158,13 @@ to `sizeRules` ({rule, message} in CEL). With
 
 {{/*
 The ClusterClass of a provider. `kind` is the beginning of its kinds, `version` their API version, `patches` the path of a file
-with the patches, which is read as it is. `names` is `per-namespace` where the provider makes and finds nothing by the name of a cluster alone.
+with the patches, which is read as it is. `families` is `ipv4` where the provider leaves other authorized CIDRs out. `names` is `per-namespace` where the provider makes and finds nothing by the name of a cluster alone.
 */}}
 {{- define "classes.class" -}}
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: ClusterClass
 metadata:
-  {{- include "classes.metadata" (merge (dict "clusterResourceSets" .addOns "infrastructureNames" .names) .) | nindent 2 }}
+  {{- include "classes.metadata" (merge (dict "clusterResourceSets" .addOns "infrastructureNames" .names "authorizedCIDRFamilies" .families) .) | nindent 2 }}
 spec:
   infrastructure:
     templateRef:
