@@ -35,6 +35,7 @@ import {
   removeIntents,
   requireCluster,
   requireNotSuspended,
+  SERVER_TIMEOUT_MS,
 } from "../resources/write/index.ts";
 import { accessesOf } from "./accesses.ts";
 import { summarize } from "./present.ts";
@@ -192,7 +193,8 @@ export function toAccessObject(
 /** Throws 422 quota_exceeded when the organization has as many accesses as it may have, or a KubeError. */
 async function createAccess({ kube, config }: Deps, object: ClusterAccess): Promise<ClusterAccess> {
   try {
-    return await kube.create(clusterAccessKind, object, { fieldManager: MANAGER_APISERVER });
+    const options = { fieldManager: MANAGER_APISERVER, serverTimeoutMs: SERVER_TIMEOUT_MS };
+    return await kube.create(clusterAccessKind, object, options);
   } catch (error) {
     if (!(error instanceof KubeError && error.isQuotaExceeded)) throw error;
     const limit = config.maxClusterAccessesPerOrganization;
@@ -266,13 +268,8 @@ async function loadX509() {
   return x509;
 }
 
-const adminSchema = z.looseObject({
-  clusters: z.tuple([
-    z.object({
-      cluster: z.object({ server: z.string(), "certificate-authority-data": z.base64() }),
-    }),
-  ]),
-});
+const clusterSchema = z.object({ server: z.string(), "certificate-authority-data": z.base64() });
+const adminSchema = z.looseObject({ clusters: z.tuple([z.object({ cluster: clusterSchema })]) });
 
 /** The credential of an access, and the name of its user in the kubeconfig after the cluster's. */
 type Credential = { user: string } & KubeconfigCredential;

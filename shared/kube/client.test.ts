@@ -94,6 +94,33 @@ test.each<{
     },
   },
   {
+    what: "create that the server ends in time",
+    call: (client) =>
+      client.create(
+        thingKind,
+        { metadata: { namespace: "n", name: "a" } },
+        { ...write, serverTimeoutMs: 2_000 },
+      ),
+    sent: {
+      method: "POST",
+      path,
+      query: "fieldManager=me&fieldValidation=Ignore&timeout=2000ms",
+      type: "application/json",
+      body: { ...identity, metadata: { namespace: "n", name: "a" } },
+    },
+  },
+  {
+    what: "delete that the server ends in time",
+    call: (client) => client.delete(thingKind, "n", "a", { uid: "u", serverTimeoutMs: 2_000 }),
+    sent: {
+      method: "DELETE",
+      path: `${path}/a`,
+      query: "timeout=2000ms",
+      type: "application/json",
+      body: { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid: "u" } },
+    },
+  },
+  {
     what: "jsonPatch",
     call: (client) => client.jsonPatch(thingKind, "n", "a", [{ op: "remove", path: "/spec/note" }], write),
     sent: {

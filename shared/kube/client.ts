@@ -35,12 +35,12 @@ export interface WriteOptions extends CallOptions {
   fieldManager: string;
   /** The API server runs every check and stores nothing. */
   dryRun?: boolean | undefined;
+  /** In which the API server ends the request once it has it, also when the client has given up. */
+  serverTimeoutMs?: number | undefined;
 }
 
 export interface PatchOptions extends WriteOptions {
   subresource?: "status" | "scale" | undefined;
-  /** In which the API server ends the request once it has it, also when the client has given up. */
-  serverTimeoutMs?: number | undefined;
 }
 
 export interface ApplyOptions extends PatchOptions {
@@ -53,6 +53,8 @@ export interface DeleteOptions extends CallOptions {
   resourceVersion?: string | undefined;
   propagationPolicy?: "Background" | "Foreground" | "Orphan" | undefined;
   dryRun?: boolean | undefined;
+  /** See WriteOptions. */
+  serverTimeoutMs?: number | undefined;
 }
 
 /** Without `namespace`: the whole cluster. */
@@ -196,11 +198,10 @@ export function createClient(transport: Transport, { mayWrite }: ClientOptions =
     target: { namespace: string | undefined; name: string; contentType: string; body: unknown },
     opts: ApplyOptions,
   ): Promise<T> {
-    const timeout = opts.serverTimeoutMs === undefined ? undefined : `${opts.serverTimeoutMs}ms`;
     return call(kind, {
       method: "PATCH",
       path: objectPath(kind, target.namespace, target.name, opts.subresource),
-      query: { ...writeQuery(opts), force: opts.force, timeout },
+      query: { ...writeQuery(opts), force: opts.force },
       body: target.body,
       contentType: target.contentType,
       ...callOptions(opts),
@@ -255,13 +256,15 @@ interface ListBody<T> {
 }
 
 /**
- * All options go into the body: with a body the API server ignores the query, and a dry run would delete the object.
+ * All options but the timeout go into the body: with a body the API server reads none in the query, and a dry run would delete
+ * the object.
  */
 function deleteRequest(path: string, opts: DeleteOptions): TransportRequest {
   const conditional = opts.uid !== undefined || opts.resourceVersion !== undefined;
   return {
     method: "DELETE",
     path,
+    query: timeoutQuery(opts),
     body: {
       apiVersion: "v1",
       kind: "DeleteOptions",
@@ -287,5 +290,9 @@ function selectors(opts: ListAllOptions) {
  */
 function writeQuery(opts: WriteOptions) {
   const dryRun = opts.dryRun ? "All" : undefined;
-  return { fieldManager: opts.fieldManager, fieldValidation: "Ignore", dryRun };
+  return { fieldManager: opts.fieldManager, fieldValidation: "Ignore", dryRun, ...timeoutQuery(opts) };
+}
+
+function timeoutQuery({ serverTimeoutMs }: Pick<WriteOptions, "serverTimeoutMs">) {
+  return { timeout: serverTimeoutMs === undefined ? undefined : `${serverTimeoutMs}ms` };
 }

@@ -6,8 +6,7 @@ import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
 import { isNotApplied } from "../../../shared/kube/errors.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
-import { messageOf } from "../../../shared/program/errors.ts";
-import type { AuditEntry } from "../../audit/index.ts";
+import { type AuditEntry, isAudited } from "../../audit/index.ts";
 import { type Queryable, runThenRollBack } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caller, transactAs } from "../../http/contract/caller.ts";
@@ -22,13 +21,12 @@ import {
   type WriteRequest,
   type WriteResult,
 } from "./collection.ts";
+import { insertGivenUp, removeMade, stillDeleting, undoCreate } from "./given-up.ts";
 import {
   completeIntents,
-  giveUpStaleCreate,
   insertIntents,
+  isGivenUp,
   listCreate,
-  recordGivenUp,
-  removeIntents,
   requireFreeName,
   resumeCreate,
 } from "./intents.ts";
@@ -83,16 +81,15 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
       `The ${collection.noun} that this request created has been deleted since.`,
     );
   }
-  let objects: KubeObject[] | undefined;
+  const objects: KubeObject[] = [];
   try {
-    objects = await createAll(deps.kube, intents, { dryRun: false });
+    await createAll(deps.kube, intents, { dryRun: false, created: objects });
     await requireClusterOf(deps.kube, intents);
   } catch (error) {
     // What an earlier attempt wrote may exist, although this one did not get so far: the job `write-intents` finds out.
-    const isWritten = objects !== undefined;
-    const isWithoutEffect = (!isWritten && isNotApplied(error)) || error instanceof ApiError;
-    const written = isWritten ? intents : intents.slice(0, -1);
-    if (isWithoutEffect && !isResumed) await undo(deps, intents, written);
+    const isComplete = objects.length === intents.length;
+    const isWithoutEffect = (!isComplete && isNotApplied(error)) || error instanceof ApiError;
+    if (isWithoutEffect && !isResumed) await undoCreate(deps, intents, intents.slice(0, objects.length));
     throw toRefusal(error, collection.wireNames);
   }
   await completeCreate(deps, intents, objects);
@@ -170,15 +167,14 @@ async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
 }
 
 /**
- * Creates the objects in their order, or finds that they exist. Throws 409 conflict for a part that is being deleted, and what
- * `protectNamespace` throws.
+ * Creates the objects in their order, or finds that they exist; adds each to `created`. Throws 409 conflict for a part that is
+ * being deleted, and what `protectNamespace` throws.
  */
 async function createAll(
   kube: KubeClient,
   toCreate: readonly Pick<WriteIntent, "kind" | "object">[],
-  { dryRun }: { dryRun: boolean },
+  { dryRun, created: objects = [] }: { dryRun: boolean; created?: KubeObject[] },
 ): Promise<KubeObject[]> {
-  const objects: KubeObject[] = [];
   const wanted: readonly (Protectable | null)[] = toCreate.map(({ object }) => object);
   const guarded = wanted.findLast((object) => object?.spec?.deletionProtection === true);
   if (guarded && !dryRun) await protectNamespace(kube, guarded);
@@ -190,17 +186,6 @@ async function createAll(
     objects.push(created);
   }
   return objects;
-}
-
-/** Whether the job removes what a create has made, of which this is the last intent. */
-export function isGivenUp({ entry }: Pick<WriteIntent, "entry">): boolean {
-  return entry?.result === "failed";
-}
-
-function stillDeleting(): ApiError {
-  return new ApiError("conflict", "Objects of an earlier attempt are being deleted; try again.", {
-    retryAfterSeconds: 5,
-  });
 }
 
 /**
@@ -229,10 +214,10 @@ export async function readClusterState(
 
 /**
  * Commits a create whose last object exists or existed; a second call for the same create records nothing again. Throws 409 conflict
- * for one that was given up meanwhile: what it has made is being deleted.
+ * for one that was given up meanwhile: what it has made is deleted.
  */
 export async function completeCreate(
-  { config, db }: Pick<Deps, "config" | "db">,
+  deps: CreateDeps,
   intents: readonly WriteIntent[],
   objects: readonly (KubeObject | undefined)[],
 ): Promise<void> {
@@ -241,50 +226,23 @@ export async function completeCreate(
     const object = live && projectWritten(intent, live);
     return object === undefined ? [] : [{ object }];
   });
-  await db.transaction(async (tx) => {
-    const groupId = intents.at(-1)?.groupId ?? "";
-    const isCompleted = await completeIntents(tx, intents);
-    if (!isCompleted && (await listCreate(tx, groupId)).some(isGivenUp)) throw stillDeleting();
-    await projectObservations(tx, observations, config);
+  const isCompleted = await deps.db.transaction(async (tx) => {
+    if (!(await completeIntents(tx, intents)) && !(await wasCompleted(tx, intents))) {
+      await insertGivenUp(tx, intents);
+      return false;
+    }
+    await projectObservations(tx, observations, deps.config);
+    return true;
   });
+  if (isCompleted) return;
+  await removeMade(deps, intents);
+  throw stillDeleting();
 }
 
-/**
- * Undoes a create that no request has worked on for so long: deletes those of its objects that exist, and leaves an audit
- * row. A repeated request is refused until that is done, and then begins anew. False when it was resumed or completed before;
- * throws when an object could not be deleted: the next call goes on.
- */
-export async function abandonStaleCreate(
-  { db, kube }: Pick<Deps, "db" | "kube">,
-  groupId: string,
-  olderThanSeconds: number,
-): Promise<boolean> {
-  const intents = await giveUpStaleCreate(db, groupId, olderThanSeconds);
-  if (intents.length === 0) return false;
-  for (const intent of intents) {
-    // Another leader may have ended it a moment ago: what is there now is of a repetition.
-    if (!(await listCreate(db, groupId)).some(({ id }) => id === intent.id)) return false;
-    await deleteObjects(kube, [intent]);
-  }
-  await db.transaction((tx) => recordGivenUp(tx, intents));
-  return true;
-}
-
-/** Undoes a create of which these objects may have been written; after a failure here the job `write-intents` ends it. */
-async function undo(deps: CreateDeps, intents: WriteIntent[], written: WriteIntent[]): Promise<void> {
-  try {
-    await deleteObjects(deps.kube, written);
-    await removeIntents(deps.db, intents);
-  } catch (error) {
-    const failed = { id: intents.at(-1)?.objectId, message: messageOf(error) };
-    deps.log.warn(failed, "cannot undo a failed create: the job write-intents completes or undoes it");
-  }
-}
-
-async function deleteObjects(kube: KubeClient, intents: readonly WriteIntent[]): Promise<void> {
-  for (const { kind, namespace, name, objectId } of intents) {
-    const found = await kube.get(kindOf({ kind }), namespace, name);
-    if (found?.metadata.uid === undefined || idOf(found) !== objectId) continue;
-    await kube.delete(kindOf({ kind }), namespace, name, { uid: found.metadata.uid });
-  }
+/** Whether a create without intents was completed, as its audit row says. Throws 409 conflict while others have it in hand. */
+async function wasCompleted(tx: Queryable, intents: readonly WriteIntent[]): Promise<boolean> {
+  const last = intents.at(-1);
+  if (last === undefined || last.entry === null) throw new Error("a create without an audit row");
+  if ((await listCreate(tx, last.groupId)).length > 0) throw stillDeleting();
+  return isAudited(tx, { orgId: last.orgId, action: last.entry.action, targetId: last.objectId });
 }

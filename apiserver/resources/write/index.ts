@@ -16,6 +16,7 @@ export {
   removeIntents,
 } from "./intents.ts";
 export { writeIntentJobs } from "./jobs.ts";
+export { SERVER_TIMEOUT_MS } from "./kube-write.ts";
 export {
   dryRunQuery,
   RETRY_AFTER,

@@ -12,6 +12,8 @@ import { type WriteIntent, writeIntents } from "../table.ts";
 import type { Collection } from "./collection.ts";
 
 const IN_FLIGHT_RETRY_SECONDS = 10;
+/** See isGivenUp. */
+export const IS_NOT_GIVEN_UP = sql`coalesce(${writeIntents.entry} ->> 'result', '') <> 'failed'`;
 
 /** One write that is about to be made, and its audit row. */
 export interface IntendedWrite {
@@ -111,15 +113,34 @@ async function findNameUse(
   return row?.in_flight === true ? "in_flight" : "free";
 }
 
-/** Removes those of these intents that are still there, and returns them; those of a create that was given up stay. */
+/**
+ * Removes those of these intents that are still there, and returns them; those of a create that was given up stay. Call it for one of
+ * several objects in a transaction.
+ */
 export async function removeIntents(
   tx: Queryable,
-  intents: readonly Pick<WriteIntent, "id">[],
+  intents: readonly Pick<WriteIntent, "id" | "groupId">[],
 ): Promise<WriteIntent[]> {
-  const ids = intents.map(({ id }) => id);
-  const isRemoved = sql`${inArray(writeIntents.id, ids)} and not exists (select from ${writeIntents} as given_up
-    where given_up.group_id = ${writeIntents.groupId} and given_up.entry ->> 'result' = 'failed')`;
-  return tx.delete(writeIntents).where(isRemoved).returning();
+  const groupIds = intents.map(({ groupId }) => groupId);
+  // Giving a create up marks one of its rows: only once they are locked does a statement see whether it is done.
+  const group = await tx
+    .select({ id: writeIntents.id, groupId: writeIntents.groupId, entry: writeIntents.entry })
+    .from(writeIntents)
+    .where(inArray(writeIntents.groupId, groupIds))
+    .orderBy(asc(writeIntents.id))
+    .for("update");
+  const givenUp = new Set(group.filter(isGivenUp).map(({ groupId }) => groupId));
+  const ids = intents.filter(({ groupId }) => !givenUp.has(groupId)).map(({ id }) => id);
+  if (ids.length === 0) return [];
+  return tx
+    .delete(writeIntents)
+    .where(and(inArray(writeIntents.id, ids), IS_NOT_GIVEN_UP))
+    .returning();
+}
+
+/** Whether the job removes what a create has made, of which this is the last intent. */
+export function isGivenUp({ entry }: Pick<WriteIntent, "entry">): boolean {
+  return entry?.result === "failed";
 }
 
 /** Removes the intents of one create and writes its audit row. False when that has been done, or the create was given up. */
@@ -127,13 +148,6 @@ export async function completeIntents(tx: Queryable, intents: readonly WriteInte
   const removed = await removeIntents(tx, intents);
   for (const { author, entry } of removed) if (entry !== null) await recordAudit(tx, author, entry);
   return removed.length > 0;
-}
-
-/** Removes these intents of a create that was given up, not those of its repetition, and writes its audit row as failed. */
-export async function recordGivenUp(tx: Queryable, intents: readonly WriteIntent[]): Promise<void> {
-  const ids = intents.map(({ id }) => id);
-  const removed = await tx.delete(writeIntents).where(inArray(writeIntents.id, ids)).returning();
-  for (const { author, entry } of removed) if (entry !== null) await recordAudit(tx, author, entry);
 }
 
 /**
@@ -205,24 +219,8 @@ export async function listCreate(db: Queryable, groupId: string): Promise<WriteI
   return inOrder(await db.select().from(writeIntents).where(eq(writeIntents.groupId, groupId)));
 }
 
-/**
- * Gives up a create that no request has worked on for so long: none resumes it any more, nor hands out what it made. Returns its intents,
- * also when it was given up before; none when it was completed, or resumed since.
- */
-export async function giveUpStaleCreate(
-  db: Queryable,
-  groupId: string,
-  olderThanSeconds: number,
-): Promise<WriteIntent[]> {
-  const rows = await db
-    .update(writeIntents)
-    .set({ entry: sql`jsonb_set(${writeIntents.entry}, '{result}', '"failed"')` })
-    .where(and(eq(writeIntents.groupId, groupId), isStale(olderThanSeconds)))
-    .returning();
-  return inOrder(rows);
-}
-
-function inOrder(rows: readonly WriteIntent[]): WriteIntent[] {
+/** In the order in which their objects are written. */
+export function inOrder(rows: readonly WriteIntent[]): WriteIntent[] {
   return rows.toSorted((left, right) => (left.id < right.id ? -1 : 1));
 }
 
@@ -240,7 +238,8 @@ export async function listStaleIntents(
     .limit(limit);
 }
 
-function isStale(olderThanSeconds: number): SQL {
+/** Whether a write began so long ago. */
+export function isStale(olderThanSeconds: number): SQL {
   return sql`${writeIntents.startedAt} < now() - make_interval(secs => ${olderThanSeconds})`;
 }
 

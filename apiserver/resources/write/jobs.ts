@@ -8,8 +8,16 @@ import { collectErrors, type PeriodicJob, throwFirst } from "../../work/periodic
 import { findLastSeen, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
 import { kindOf, projectWritten } from "./collection.ts";
-import { abandonStaleCreate, completeCreate, isGivenUp, readClusterState } from "./create-object.ts";
-import { completeWrite, listCreate, listIntentsOf, listStaleIntents, removeIntents } from "./intents.ts";
+import { completeCreate, readClusterState } from "./create-object.ts";
+import { abandonStaleCreate } from "./given-up.ts";
+import {
+  completeWrite,
+  isGivenUp,
+  listCreate,
+  listIntentsOf,
+  listStaleIntents,
+  removeIntents,
+} from "./intents.ts";
 
 const EVERY_MS = 15_000;
 /**
@@ -99,14 +107,16 @@ async function readObject(
 }
 
 /**
- * How long a create may stay unfinished. One of a single object has left nothing, so that a repeated one begins anew.
+ * How long a create may stay unfinished. One of a single object has left nothing, and one that is given up is resumed by none, so
+ * that a repeated one begins anew.
  */
 async function findAbandonSeconds(
   { db }: Pick<Deps, "db">,
   intents: readonly WriteIntent[],
 ): Promise<number> {
-  if (intents.length <= 1) return STALE_SECONDS;
-  const isKeyed = await isRepeatable(db, intents.at(-1)?.objectId ?? "");
+  const last = intents.at(-1);
+  if (last === undefined || intents.length === 1 || isGivenUp(last)) return STALE_SECONDS;
+  const isKeyed = await isRepeatable(db, last.objectId);
   return isKeyed ? ABANDON_SECONDS : ABANDON_UNKEYED_SECONDS;
 }
 

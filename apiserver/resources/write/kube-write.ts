@@ -15,6 +15,12 @@ import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from ".
 /** Short: the write before it has already used up its own timeout. */
 const READ_BACK_MS = 5_000;
 
+/**
+ * For every write that has an intent: kube-apiserver has stored it by then, or never does. Its last attempt begins within 25 s, so
+ * that all is over when the sweep takes the intent for one of a write that was not made.
+ */
+export const SERVER_TIMEOUT_MS = 25_000;
+
 /** With `dryRun` the Kubernetes API makes every check and stores nothing. */
 interface DryRunOption {
   dryRun: boolean;
@@ -33,7 +39,11 @@ export async function createOrFind<T extends KubeObject>(
 ): Promise<T> {
   try {
     // A whole object is a partial one too; the compiler cannot see that through a type parameter.
-    const created = await kube.create<T>(kind, object as never, { fieldManager: MANAGER_APISERVER, dryRun });
+    const created = await kube.create<T>(kind, object as never, {
+      fieldManager: MANAGER_APISERVER,
+      dryRun,
+      serverTimeoutMs: SERVER_TIMEOUT_MS,
+    });
     const { resourceVersion = "0" } = created.metadata;
     return { ...created, metadata: { ...created.metadata, resourceVersion } };
   } catch (error) {
@@ -63,7 +73,8 @@ export async function patchLive<T extends KubeObject>(
   const { namespace, name } = live.metadata;
   const operations = composeOperations(live, patch);
   try {
-    return await kube.jsonPatch(kind, namespace, name, operations, { fieldManager, dryRun });
+    const options = { fieldManager, dryRun, serverTimeoutMs: SERVER_TIMEOUT_MS };
+    return await kube.jsonPatch(kind, namespace, name, operations, options);
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     // A failed `test` is 422 in Kubernetes; `isConflict` counts it as a conflict.
@@ -91,7 +102,8 @@ export async function deleteLive<T extends KubeObject>(
 ): Promise<{ object: T; deleted: boolean } | undefined> {
   const { namespace, name, uid, resourceVersion } = live.metadata;
   let isStale = false;
-  await kube.delete(kind, namespace, name, { uid, resourceVersion, dryRun }).catch((error: unknown) => {
+  const options = { uid, resourceVersion, dryRun, serverTimeoutMs: SERVER_TIMEOUT_MS };
+  await kube.delete(kind, namespace, name, options).catch((error: unknown) => {
     isStale = error instanceof KubeError && error.isConflict;
     if (!isStale) throw error;
   });

@@ -1,0 +1,191 @@
+import { eq, sql } from "drizzle-orm";
+import { beforeAll, describe, expect, test } from "vitest";
+import { waitFor } from "../../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
+import { clusterKind } from "../../../shared/crd/cluster.ts";
+import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
+import { KubeError } from "../../../shared/kube/errors.ts";
+import { auditLog } from "../../audit/table.ts";
+import { countLockWaits } from "../../db/testing.ts";
+import type { Deps } from "../../deps.ts";
+import { asAuthorized } from "../../http/contract/caller.ts";
+import { writeIntents } from "../../resources/table.ts";
+import { completeCreate } from "../../resources/write/create-object.ts";
+import { writeIntentJobs } from "../../resources/write/index.ts";
+import { listCreate } from "../../resources/write/intents.ts";
+import { startTestApp } from "../../testing/app.ts";
+import { changeCluster, deleteCluster } from "../write.ts";
+import { createCluster, type NewCluster } from "./create-cluster.ts";
+import { aCreateRequest, author } from "./testing.ts";
+
+const api = setUp(startTestApp);
+let orgId: string;
+
+beforeAll(async () => {
+  orgId = await api.createOrganization();
+});
+
+async function create(deps: Deps, request: NewCluster) {
+  const { object } = await createCluster(deps, asAuthorized(author), request, { dryRun: false, details: [] });
+  return object;
+}
+
+/** A process to which something happens once it has written the pools, before it writes the Cluster. */
+function slowly(meanwhile: () => Promise<unknown>): Deps {
+  const { kube } = api.deps;
+  const slow: Deps["kube"]["create"] = async (kind, ...others) => {
+    if ((kind as unknown) === clusterKind) await meanwhile();
+    return kube.create(kind, ...others);
+  };
+  return { ...api.deps, kube: { ...kube, create: slow } };
+}
+
+/** Lets two minutes pass for a create without a key, in which the sweep gives it up. */
+async function giveUp({ clusterId }: NewCluster): Promise<void> {
+  await api.deps.db
+    .update(writeIntents)
+    .set({ startedAt: sql`now() - interval '121 seconds'` })
+    .where(eq(writeIntents.groupId, clusterId));
+  for (const job of writeIntentJobs(api.deps)) await job.run(new AbortController().signal);
+}
+
+const refuse = () => {
+  throw new KubeError({ status: 422, reason: "Invalid", kubeMessage: "not accepted" });
+};
+
+/** Its intents, the results in its audit rows, and its objects that are not being deleted. */
+async function readOutcome(request: NewCluster) {
+  const { db, kube } = api.deps;
+  const rows = await db.select().from(auditLog).where(eq(auditLog.targetId, request.clusterId));
+  const all = [
+    await kube.get(clusterKind, request.namespace, request.objectName),
+    ...(await kube.listAll(nodePoolKind, { namespace: request.namespace })).filter(
+      ({ spec }) => spec.clusterName === request.objectName,
+    ),
+  ];
+  return {
+    intents: (await listCreate(db, request.clusterId)).length,
+    audited: rows.map(({ result }) => result),
+    objects: all.flatMap((one) => (one?.metadata.deletionTimestamp === undefined ? (one?.kind ?? []) : [])),
+  };
+}
+
+describe("a create without a key that goes on after it was given up", () => {
+  test("is refused, and leaves no cluster without its pools", async () => {
+    const request = aCreateRequest(orgId, "Given up");
+    const creating = create(
+      slowly(() => giveUp(request)),
+      request,
+    );
+    await expect(creating).rejects.toMatchObject({ code: "conflict", retryAfterSeconds: 5 });
+    expect(await readOutcome(request)).toEqual({ intents: 0, audited: ["failed"], objects: [] });
+  });
+
+  test("leaves what it has made to the sweep when it cannot delete it, and a repetition is refused until then", async () => {
+    const request = aCreateRequest(orgId, "Given up and left");
+    const deps = slowly(() => giveUp(request));
+    const remove = () => Promise.reject(new Error("no connection"));
+    const creating = create({ ...deps, kube: { ...deps.kube, delete: remove } }, request);
+    await expect(creating).rejects.toMatchObject({ code: "conflict" });
+    await expect(create(api.deps, request)).rejects.toMatchObject({ code: "conflict", retryAfterSeconds: 5 });
+    await giveUp(request);
+    expect(await readOutcome(request)).toMatchObject({ intents: 0, objects: [] });
+  });
+
+  test("succeeds when a repetition has made it anew meanwhile", async () => {
+    const request = aCreateRequest(orgId, "Given up and repeated");
+    const creating = create(
+      slowly(async () => {
+        await giveUp(request);
+        await waitFor("the repetition", () => create(api.deps, request));
+      }),
+      request,
+    );
+    expect((await creating).id).toBe(request.clusterId);
+    expect(await readOutcome(request)).toEqual({
+      intents: 0,
+      audited: ["failed", "done"],
+      objects: ["Cluster", "NodePool"],
+    });
+  });
+});
+
+describe("a create that is refused", () => {
+  test("deletes nothing of a repetition that has completed it meanwhile", async () => {
+    const request = aCreateRequest(orgId, "Refused late");
+    const refused = slowly(async () => {
+      await create(api.deps, request);
+      refuse();
+    });
+    await expect(create(refused, request)).rejects.toMatchObject({ code: "validation_failed" });
+    expect(await readOutcome(request)).toEqual({
+      intents: 0,
+      audited: ["done"],
+      objects: ["Cluster", "NodePool"],
+    });
+  });
+
+  test("deletes nothing of a repetition that has resumed it meanwhile, which completes it", async () => {
+    const request = aCreateRequest(orgId, "Refused and resumed");
+    const unanswered = async () => {
+      throw new KubeError({ status: 503, reason: "ServiceUnavailable", kubeMessage: "not now" });
+    };
+    const refused = slowly(async () => {
+      await expect(create(slowly(unanswered), request)).rejects.toMatchObject({ status: 503 });
+      refuse();
+    });
+    await expect(create(refused, request)).rejects.toMatchObject({ code: "validation_failed" });
+    expect(await readOutcome(request)).toEqual({ intents: 2, audited: [], objects: ["NodePool"] });
+    await create(api.deps, request);
+    expect(await readOutcome(request)).toMatchObject({ intents: 0, audited: ["done"] });
+  });
+});
+
+test("a create that is given up while it is being completed is refused, and stays to be undone", async () => {
+  const request = aCreateRequest(orgId, "Both at once");
+  const killed = slowly(() => Promise.reject(new Error("killed")));
+  await expect(create(killed, request)).rejects.toThrow("killed");
+  const intents = await listCreate(api.deps.db, request.clusterId);
+  const completing = await api.deps.sql.begin(async (tx) => {
+    await tx`update write_intents set entry = jsonb_set(entry, '{result}', '"failed"')
+      where group_id = ${request.clusterId}`;
+    const completed = completeCreate(api.deps, intents, []).catch((error: unknown) => error);
+    await waitFor("the lock", async () => (await countLockWaits(api.deps.sql)) > 0);
+    // In an object: a promise that is returned would be awaited before the commit.
+    return { completed };
+  });
+  expect(await completing.completed).toMatchObject({ code: "conflict", retryAfterSeconds: 5 });
+  expect(await readOutcome(request)).toMatchObject({ intents: 2, audited: [] });
+});
+
+test("every write that has an intent is over at the server before the sweep looks whether it was made", async () => {
+  const seen = new Set<string>();
+  const note = (verb: string, { serverTimeoutMs }: { serverTimeoutMs?: number | undefined } = {}) =>
+    seen.add(`${verb} ${serverTimeoutMs}`);
+  const { kube } = api.deps;
+  const noting: Deps["kube"] = {
+    ...kube,
+    create: (kind, object, options) => {
+      if ([clusterKind, nodePoolKind].includes(kind as never)) note("create", options);
+      return kube.create(kind, object, options);
+    },
+    jsonPatch: (...args) => {
+      note("change", args[4]);
+      return kube.jsonPatch(...args);
+    },
+    delete: (...args) => {
+      note("delete", args[3]);
+      return kube.delete(...args);
+    },
+  };
+  const deps = { ...api.deps, kube: noting };
+  const caller = asAuthorized(author);
+  const cluster = await create(deps, aCreateRequest(orgId, "Noted"));
+  const { object } = await changeCluster(deps, caller, cluster, {
+    action: "cluster.update",
+    preconditions: undefined,
+    merge: () => ({ outcome: "patch", patch: { displayName: "Noted twice" } }),
+  });
+  await deleteCluster(deps, caller, object);
+  expect(seen).toEqual(new Set(["create 25000", "change 25000", "delete 25000"]));
+});
