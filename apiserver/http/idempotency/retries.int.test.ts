@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
+import { waitFor } from "../../../e2e/platform/stack/testing.ts";
+import { countLockWaits } from "../../db/testing.ts";
 import type { TestResponse } from "../../testing/app.ts";
 import type { Person } from "../../testing/issuer.ts";
 import { setUpTestService } from "../../testing/service.ts";
@@ -109,6 +111,32 @@ describe("the outcome of a keyed request", () => {
       .sql`update members set role = 'viewer' where org_id = ${org} and user_id = ${owner.userId}`;
     expect((await post(path, body, "gone")).status).toBe(403);
   });
+});
+
+test("an attempt that has outlived its lease has no effect once a repetition has stored its response", async () => {
+  const { sql } = api.deps;
+  const org = (await post(ORGANIZATIONS, { name: "Outlived" }, "outlived-org")).body.id;
+  const tokens = `${ORGANIZATIONS}/${org}/api-tokens`;
+  const token = { name: "outlived", role: "viewer", scopes: ["clusters:read"] };
+  const { body: minted } = await post(tokens, token, "outlived-token");
+  const rotate = () =>
+    api.request("POST", `${tokens}/${minted.id}/rotate`, {
+      token: owner.token,
+      headers: { "idempotency-key": "outlived" },
+    });
+  const { sent } = await sql.begin(async (tx) => {
+    await tx`select from organizations where id = ${org} for no key update`;
+    const sent = rotate();
+    await waitFor("the attempt to wait", async () => (await countLockWaits(sql)) === 1);
+    await sql`update idempotency_keys set status = 200, headers = '{}', body = ''
+      where key = 'outlived'`;
+    // In an object: a promise that is returned would be awaited before the commit.
+    return { sent };
+  });
+  const { status, body } = await sent;
+  expect([status, body.error?.code]).toEqual([409, "operation_in_progress"]);
+  const [row] = await sql`select version from api_tokens where id = ${minted.id}`;
+  expect(row?.version).toBe(1);
 });
 
 test("a list of organizations stays complete while some are created and deleted", async () => {

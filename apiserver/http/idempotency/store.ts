@@ -36,7 +36,10 @@ export interface IdempotencyStore {
   claim(claim: IdempotencyClaim): Promise<ClaimResult>;
   /** The response that is stored for this request; undefined = none. */
   find(claim: IdempotencyClaim): Promise<StoredResponse | undefined>;
-  /** Stores the first response of a claim; in the transaction of the effect when one is given. */
+  /**
+   * Stores the first response of a claim; in the transaction of the effect when one is given: throws 409 operation_in_progress there,
+   * so that it has no effect, when this attempt has outlived its lease and a repetition has stored its own, or the claim is gone.
+   */
   complete(claim: IdempotencyClaim, response: StoredResponse, tx?: Queryable): Promise<void>;
   /** Ends the lease without a response, so that a retry may run at once and reuses id and object name. */
   release(claim: IdempotencyClaim): Promise<void>;
@@ -99,10 +102,12 @@ function createStore(
       return result;
     },
     async complete(claim, response, tx = db) {
-      await tx
+      const stored = await tx
         .update(idempotencyKeys)
         .set({ status: response.status, headers: response.headers, body: response.body })
-        .where(isOpen(claim));
+        .where(isOpen(claim))
+        .returning({ key: idempotencyKeys.key });
+      if (stored.length === 0 && tx !== db) throw inProgress();
     },
     async release(claim) {
       await db.update(idempotencyKeys).set({ leaseExpiresAt: sql`now()` }).where(isOpen(claim));
