@@ -3,7 +3,7 @@ import type { Deps } from "../deps.ts";
 import type { Caller } from "../http/contract/caller.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import type { PageRequest } from "../http/contract/page.ts";
-import { notFound } from "../http/errors.ts";
+import { ApiError, notFound } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { type Collection, deleteObject, type ObjectRef } from "../resources/write/index.ts";
 import { accessIdOf } from "./present.ts";
@@ -52,6 +52,20 @@ export async function revokeAccess(
       return { before: { cluster_id: cluster.id, subject: spec.subject, ttl_seconds: spec.ttlSeconds } };
     },
   });
+}
+
+/** Like revokeAccess; an access that is not there is revoked. */
+export async function revokeIfThere(
+  deps: Deps,
+  caller: Caller,
+  cluster: Pick<ProjectedCluster, "orgId" | "id">,
+  found: FoundAccess,
+): Promise<void> {
+  try {
+    await revokeAccess(deps, caller, cluster, found);
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === "not_found")) throw error;
+  }
 }
 
 /** The accesses to one cluster. They are not projected. */

@@ -111,4 +111,9 @@ test("an access is swept away as soon as the time of the membership is over", as
   const sweep = clusterAccessJobs(api.deps).find(({ name }) => name === "cluster-accesses");
   await sweep?.run(new AbortController().signal);
   expect(await holdsAccess(api.deps, cluster, access)).toBe(false);
+  const rows = await api.deps.sql`select action, actor, before from audit_log where target_id = ${access}`;
+  const actor = { kind: "system", name: "cluster-accesses" };
+  expect(rows).toMatchObject([
+    { action: "cluster_access.revoke", actor, before: { cluster_id: cluster.id, subject: member.userId } },
+  ]);
 });

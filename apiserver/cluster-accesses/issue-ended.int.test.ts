@@ -9,20 +9,56 @@ import { asAuthorized } from "../http/contract/caller.ts";
 import { ApiError } from "../http/errors.ts";
 import { type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
 import type { TestApp } from "../testing/app.ts";
+import type { Person } from "../testing/issuer.ts";
 import { issueKubeconfig } from "./issue.ts";
-import { keepSigned, reportReady, startAccessService } from "./testing.ts";
+import { holdsAccess, keepSigned, makeAccessObject, reportReady, startAccessService } from "./testing.ts";
 
 let api: TestApp;
 let orgId: string;
+let owner: Person;
 let clusters: readonly ProjectedCluster[];
 
 beforeAll(async () => {
-  ({ api, orgId, clusters } = await startAccessService("a", "b", "c"));
+  ({ api, orgId, owner, clusters } = await startAccessService("a", "b", "c"));
 });
 afterAll(async () => {
   // A request finds none that the projection takes for deleted.
   for (const { namespace, name } of clusters) await api.deps.kube.delete(clusterKind, namespace, name);
   await api.close();
+});
+
+test("a repeated request revokes what each of its earlier attempts has left, with an audit row", async () => {
+  const { sql } = api.deps;
+  const [cluster] = clusters as [ProjectedCluster];
+  await reportReady(api.deps, orgId, cluster.id);
+  // Until a new Namespace has accesses at all: a refusal would be kept.
+  await makeAccessObject(api.deps, cluster, owner);
+  const path = `/api/v1/organizations/${orgId}/clusters/${cluster.id}/kubeconfig`;
+  const headers = { "idempotency-key": "repeated" };
+  const done = new AbortController();
+  const signed = keepSigned(api.deps, cluster.namespace, owner.userId, done.signal);
+  const ids: string[] = [];
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const { status, body } = await waitFor("the kubeconfig", async () => {
+      const response = await api.request("POST", path, {
+        token: owner.token,
+        body: { ttl_seconds: 600 },
+        headers,
+      });
+      return response.status === 503 ? undefined : response;
+    });
+    expect([status, body.error]).toEqual([201, undefined]);
+    ids.push(body.id);
+    // As a process leaves it that ends before it has stored the response.
+    await sql`update idempotency_keys set status = null, lease_expires_at = now() where key = 'repeated'`;
+  }
+  done.abort();
+  await signed;
+  const held = await Promise.all(ids.map((id) => holdsAccess(api.deps, cluster, id)));
+  expect(held).toEqual([false, false, true]);
+  const rows = await sql`select target_id from audit_log
+    where target_id in ${sql(ids)} and action = 'cluster_access.revoke' and result = 'done'`;
+  expect(rows.map((row) => row.target_id).sort()).toEqual(ids.slice(0, 2).sort());
 });
 
 /** What the projection makes of a cluster, and whether it is deleted. */

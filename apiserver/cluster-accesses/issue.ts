@@ -10,6 +10,7 @@ import {
   FINALIZER,
   LABEL_API_TOKEN_ID,
   LABEL_API_TOKEN_VERSION,
+  LABEL_ATTEMPT_ID,
   LABEL_CLUSTER_ID,
   LABEL_ID,
   LABEL_ORG_ID,
@@ -54,6 +55,8 @@ const POLL_MS = 100;
 
 export interface AccessRequest {
   id: string;
+  /** What all attempts of one request have in common. */
+  attemptId?: string;
   ttlSeconds: number;
   /** When the right to it ends unless it is renewed: the kubeconfig does not live longer. */
   notAfter?: Date | undefined;
@@ -121,8 +124,7 @@ async function openIntent(
     after: { cluster_id: cluster.id, subject: object.spec.subject, ttl_seconds: ttlSeconds },
     result: "done",
   };
-  const collection = accessesOf(cluster);
-  const { metadata } = object;
+  const [collection, { metadata }] = [accessesOf(cluster), object];
   const [intent] = await insertIntents(tx, author, [
     { collection, verb: "create", objectId: id, metadata, object, entry },
   ]);
@@ -176,6 +178,7 @@ export function toAccessObject(
         [LABEL_CLUSTER_ID]: cluster.id,
         [LABEL_USER_ID]: principal.userId,
         ...(principal.kind === "token" ? labelsOfToken(principal) : {}),
+        ...(request.attemptId === undefined ? {} : { [LABEL_ATTEMPT_ID]: request.attemptId }),
       },
       annotations: { [ANNOTATION_REQUEST_ID]: requestId, [ANNOTATION_IDENTITY]: "new" },
       finalizers: [FINALIZER],

@@ -1,10 +1,15 @@
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { clusterAccessKind, hasConfirmation } from "../../shared/crd/cluster-access.ts";
+import { type ClusterAccess, clusterAccessKind, hasConfirmation } from "../../shared/crd/cluster-access.ts";
+import { idOf } from "../../shared/crd/identity.ts";
+import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
 import { recordSystemAudits } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
+import { systemAuthor } from "../http/authentication/principal.ts";
+import { asAuthorized } from "../http/contract/caller.ts";
 import { organizationNamespace } from "../organizations/index.ts";
 import { findCluster, type ProjectedCluster } from "../resources/project/index.ts";
-import type { PeriodicJob } from "../work/periodic.ts";
+import { collectErrors, type PeriodicJob, throwFirst } from "../work/periodic.ts";
+import { revokeIfThere, toFound } from "./accesses.ts";
 import { holderOf, organizationOf } from "./holder.ts";
 import { purgeEnded } from "./observe/store.ts";
 import {
@@ -19,6 +24,8 @@ import { runRevocations } from "./revocations.ts";
 import { findNamed, findRights } from "./rights.ts";
 import type { EndedRight } from "./table.ts";
 
+/** The job of accesses whose holders have lost the right to them. */
+const SWEEP = "cluster-accesses";
 const SWEEP_EVERY_MS = 30_000;
 const PENDING_EVERY_MS = 2_000;
 const PURGE_EVERY_MS = 3_600_000;
@@ -36,7 +43,7 @@ export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
     { name: "purge-observed-accesses", everyMs: PURGE_EVERY_MS, run: () => purgeEnded(deps.db) },
     { name: "offboardings", everyMs: FOLLOW_EVERY_MS, run: (signal) => followOffboardings(deps, signal) },
     { name: "purge-offboardings", everyMs: PURGE_EVERY_MS, run: () => purgeOffboardings(deps.db) },
-    { name: "cluster-accesses", everyMs: SWEEP_EVERY_MS, run: (signal) => sweepAccesses(deps, signal) },
+    { name: SWEEP, everyMs: SWEEP_EVERY_MS, run: (signal) => sweepAccesses(deps, signal) },
   ];
 }
 
@@ -56,13 +63,28 @@ async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
   });
   if (held.length === 0) return;
   const mayHold = await findRights(deps.db, held);
-  for (const one of held) {
-    if (mayHold(one) || signal.aborted) continue;
-    const { namespace, name, uid } = one.access.metadata;
-    await deps.kube.delete(clusterAccessKind, namespace, name, { uid, signal });
+  const ended = held.filter((one) => !mayHold(one));
+  const errors = await collectErrors(ended, signal, async (one) => {
+    const found = toFound(one.access);
+    const id = await findClusterId(deps, one.access, signal);
+    // What has no cluster opens nothing; the operator deletes it if it was issued.
+    if (found === undefined || id === undefined) return;
     const { orgId } = one;
-    deps.log.info({ orgId, name }, "revoked an access whose holder has lost the right to it");
-  }
+    await revokeIfThere(deps, asAuthorized(systemAuthor(SWEEP)), { orgId, id }, found);
+    deps.log.info({ orgId, name: found.name }, "revoked an access whose holder has lost the right to it");
+  });
+  throwFirst(errors);
+}
+
+async function findClusterId(
+  { kube }: Pick<Deps, "kube">,
+  { metadata, spec }: ClusterAccess,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const labelled = metadata.labels?.[LABEL_CLUSTER_ID];
+  if (labelled !== undefined) return labelled;
+  const cluster = await kube.get(clusterKind, metadata.namespace, spec.clusterName, { signal });
+  return cluster && idOf(cluster);
 }
 
 /**

@@ -11,10 +11,9 @@ import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
-import { ApiError } from "../http/errors.ts";
 import { organizationNamespace } from "../organizations/index.ts";
 import { pause, repeatBatches } from "../work/loop.ts";
-import { type FoundAccess, revokeAccess, toFound } from "./accesses.ts";
+import { type FoundAccess, revokeIfThere, toFound } from "./accesses.ts";
 import { holderOf } from "./holder.ts";
 import { insertEndedRights, type NewEndedRight, setGeneration } from "./offboarding/store.ts";
 import { claimRevocations, extendRevocation, insertRevocations, revocationClaims } from "./store.ts";
@@ -138,26 +137,13 @@ async function deleteAccesses(deps: Deps, revocation: KubeconfigRevocation): Pro
   if (memberId !== null) await insertEndedRights(deps.db, orgId, memberId, revoked.map(toEndedRight));
   for (const { found, clusterId } of revoked) {
     await requireClaim(extendRevocation(deps.db, revocation));
-    await revokeIfThere(deps, author, { orgId, id: clusterId }, found);
+    await revokeIfThere(deps, asAuthorized(author), { orgId, id: clusterId }, found);
   }
 }
 
 function toEndedRight({ found, clusterId }: { found: FoundAccess; clusterId: string }): NewEndedRight {
   const { id: targetId, name: objectName, uid: objectUid } = found;
   return { kind: "cluster_access", targetId, clusterId, objectName, objectUid };
-}
-
-async function revokeIfThere(
-  deps: Deps,
-  author: Author,
-  cluster: { orgId: string; id: string },
-  found: FoundAccess,
-): Promise<void> {
-  try {
-    await revokeAccess(deps, asAuthorized(author), cluster, found);
-  } catch (error) {
-    if (!(error instanceof ApiError && error.code === "not_found")) throw error;
-  }
 }
 
 function logFailure({ log }: Pick<Deps, "log">, what: object, error: unknown): void {

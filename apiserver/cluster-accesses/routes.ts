@@ -1,10 +1,11 @@
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
+import { LABEL_ATTEMPT_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
 import type { Principal } from "../http/authentication/principal.ts";
 import type { Membership } from "../http/authorization/permissions.ts";
 import { addRoute, refuseOtherMethods } from "../http/contract/add-route.ts";
+import type { Caller } from "../http/contract/caller.ts";
 import { acceptedType, attachment, JSON_TYPE } from "../http/contract/download.ts";
 import { objectTag, readPreconditions } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
@@ -12,7 +13,7 @@ import type { Router } from "../http/contract/router.ts";
 import { findEmails } from "../members/index.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { requireCluster, requireNotSuspended } from "../resources/write/index.ts";
-import { listAccesses, requireAccess, revokeAccess } from "./accesses.ts";
+import { listAccesses, requireAccess, revokeAccess, revokeIfThere, toFound } from "./accesses.ts";
 import { holderOf } from "./holder.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { presentAccess, presentForeign } from "./present.ts";
@@ -77,9 +78,14 @@ function addIssue(router: Router<Deps>): void {
       requireNotSuspended(cluster);
       return runOnce({ resume: "run", secret: true }, async (attempt) => {
         // The key of an attempt without a response is lost, and its access unusable.
-        if (attempt.resumed) await discardAttempt(deps, cluster, attempt.id);
+        if (attempt.resumed) await revokeAttempts(deps, caller, cluster, attempt.id);
         const id = attempt.resumed ? createId() : attempt.id;
-        const request = { id, ttlSeconds, notAfter: endOf(author.principal, membership) };
+        const request = {
+          id,
+          attemptId: attempt.id,
+          ttlSeconds,
+          notAfter: endOf(author.principal, membership),
+        };
         const { access, kubeconfig } = await issueKubeconfig(deps, caller, cluster, request);
         const headers = {
           Location: `${c.req.path.replace(/kubeconfig$/, "accesses")}/${id}`,
@@ -210,9 +216,15 @@ function endOf(principal: Principal, { endsAt }: Membership): Date | undefined {
   return principal.kind === "token" ? new Date(principal.expiresAtMs) : (endsAt ?? undefined);
 }
 
-async function discardAttempt(deps: Deps, cluster: ProjectedCluster, id: string): Promise<void> {
-  const labelSelector = `${LABEL_ID}=${id}`;
+/** Revokes what earlier attempts of a request have left. Throws what `revokeAccess` throws. */
+async function revokeAttempts(
+  deps: Deps,
+  caller: Caller,
+  cluster: ProjectedCluster,
+  attemptId: string,
+): Promise<void> {
+  const labelSelector = `${LABEL_ATTEMPT_ID}=${attemptId}`;
   const left = await deps.kube.listAll(clusterAccessKind, { namespace: cluster.namespace, labelSelector });
-  for (const { metadata } of left)
-    await deps.kube.delete(clusterAccessKind, cluster.namespace, metadata.name, { uid: metadata.uid });
+  for (const found of left.flatMap((access) => toFound(access) ?? []))
+    await revokeIfThere(deps, caller, cluster, found);
 }

@@ -16,6 +16,8 @@ export const LABEL_USER_ID = "cloud.marina.dev/user-id";
 export const LABEL_API_TOKEN_ID = "cloud.marina.dev/api-token-id";
 /** The version of that token, which rises when its secret is rotated. */
 export const LABEL_API_TOKEN_VERSION = "cloud.marina.dev/api-token-version";
+/** On a ClusterAccess created by REST: the attempt that made it; an attempt after a crash revokes those of earlier ones. */
+export const LABEL_ATTEMPT_ID = "cloud.marina.dev/attempt-id";
 /** On a ClusterAccess that the operator made for `spec.registration` of its cluster: the part of it. */
 export const LABEL_REGISTRATION = "cloud.marina.dev/registration";
 /** On a ClusterAccess: whose it is. */

@@ -1,9 +1,10 @@
 import { isSameEnd } from "../../../shared/crd/fields.ts";
-import { createId, NIL_ID } from "../../../shared/program/id.ts";
+import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { appendFeedEvents, findEventTimes } from "../../events/feed.ts";
-import { asAuthorized, type Caller } from "../../http/contract/caller.ts";
+import { systemAuthor } from "../../http/authentication/principal.ts";
+import { asAuthorized } from "../../http/contract/caller.ts";
 import { ApiError } from "../../http/errors.ts";
 import { deleteNodePool } from "../../node-pools/index.ts";
 import {
@@ -84,10 +85,10 @@ async function expire(deps: Deps, object: Expiring): Promise<void> {
     };
   };
   if (!("clusterId" in object)) {
-    await deleteCluster(deps, systemCaller(), object, { scheduled });
+    await deleteCluster(deps, asAuthorized(systemAuthor(EXPIRY_JOB)), object, { scheduled });
     return;
   }
-  await deleteNodePool(deps, systemCaller(), object, { scheduled });
+  await deleteNodePool(deps, asAuthorized(systemAuthor(EXPIRY_JOB)), object, { scheduled });
 }
 
 /**
@@ -107,15 +108,4 @@ async function requireFirst(tx: Queryable, object: Expiring): Promise<void> {
 
 function notDue(): ApiError {
   return new ApiError("conflict", "The end date has changed, or it is being deleted already.");
-}
-
-/** The service, for what no request and no person stands. */
-function systemCaller(): Caller {
-  const rights = { emailVerified: false, emailTrusted: false, roles: [], expiresAtMs: 0 };
-  return asAuthorized({
-    principal: { kind: "user", userId: NIL_ID, issuer: "", ...rights },
-    requestId: createId(),
-    sourceAddress: undefined,
-    asSystem: EXPIRY_JOB,
-  });
 }

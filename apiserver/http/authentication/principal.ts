@@ -1,3 +1,5 @@
+import { createId, NIL_ID } from "../../../shared/program/id.ts";
+
 /** A person who presented a JSON Web Token of a configured issuer. */
 export interface UserPrincipal {
   kind: "user";
@@ -52,6 +54,17 @@ export interface Author {
   asStaff?: boolean;
   /** The loop of the service that does it about the principal, who asked for nothing. */
   asSystem?: string;
+}
+
+/** The service itself as the author of what a loop of it does, about a user or about none: no request stands for it. */
+export function systemAuthor(asSystem: string, userId = NIL_ID): Author {
+  const rights = { emailVerified: false, emailTrusted: false, roles: [], expiresAtMs: 0 };
+  return {
+    principal: { kind: "user", userId, issuer: "", ...rights },
+    requestId: createId(),
+    sourceAddress: undefined,
+    asSystem,
+  };
 }
 
 /** A stable key of the principal for idempotency and rate limits: `user:<id>` or `token:<id>`. */

@@ -1,9 +1,13 @@
-import { createId } from "../../../shared/program/id.ts";
 import { createKeyedSlots } from "../../../shared/program/limits.ts";
 import { recordAudit } from "../../audit/index.ts";
 import { type Database, forTenant, type Queryable } from "../../db/client.ts";
 import { chunk, sendTogether } from "../../db/statement.ts";
-import type { Author, CarriedGroups, UserPrincipal } from "../../http/authentication/principal.ts";
+import {
+  type Author,
+  type CarriedGroups,
+  systemAuthor,
+  type UserPrincipal,
+} from "../../http/authentication/principal.ts";
 import { hasPermission, type Role } from "../../http/authorization/permissions.ts";
 import { ApiError } from "../../http/errors.ts";
 import { lockOrganization, tryLockOrganization } from "../../organizations/index.ts";
@@ -76,7 +80,7 @@ async function settlePart(
     const granted = strongestOf(grantsOf.get(userId) ?? []);
     const after = await settle(tx, orgId, { userId, before, granted, email: email ?? before?.email });
     if (before?.role === after?.role) continue;
-    const author = place.author === "system" ? systemAuthor(userId) : place.author;
+    const author = place.author === "system" ? systemAuthor(GROUP_MEMBERSHIPS, userId) : place.author;
     await recordChange(tx, author, orgId, before, after);
     const removed = after === undefined ? before : undefined;
     if (removed !== undefined)
@@ -137,17 +141,6 @@ async function recordChange(
     ...(after === undefined ? {} : { after: auditMember(after) }),
     result: "done",
   });
-}
-
-/** The service as the author of what a user's groups cause: no request and no token stands for it. */
-function systemAuthor(userId: string): Author {
-  const rights = { emailVerified: false, emailTrusted: false, roles: [], expiresAtMs: 0 };
-  return {
-    principal: { kind: "user", userId, issuer: "", ...rights },
-    requestId: createId(),
-    sourceAddress: undefined,
-    asSystem: GROUP_MEMBERSHIPS,
-  };
 }
 
 /** Runs a change under an organization's row lock; undefined for one that is deleted or being deleted. */
