@@ -200,6 +200,28 @@ test("a revocation that the Kubernetes API does not take is tried again until it
   expect([await holds(id), await readGeneration()]).toEqual([false, before + 1]);
 });
 
+test("a process that dies after it has raised a generation leaves a revocation that raises it no further", async () => {
+  const { sql, kube } = api.deps;
+  const before = await readGeneration();
+  const principal = { kind: "user", userId: owner.userId };
+  await sql`insert into kubeconfig_revocations (id, org_id, cluster_id, origin)
+    values (gen_random_uuid(), ${orgId}, ${cluster.id}, ${sql.json({ principal, requestId: createId() })})`;
+  // As if it had taken longer than its claim.
+  const lose = () => sql`update kubeconfig_revocations
+    set claim_id = null, lease_expires_at = now() + interval '1 hour' where org_id = ${orgId}`;
+  const jsonPatch: typeof kube.jsonPatch = async (...args) => {
+    const written = await kube.jsonPatch(...args);
+    await lose();
+    return written;
+  };
+  await runRevocations({ ...api.deps, kube: { ...kube, jsonPatch } }, { orgId });
+  expect(await readGeneration()).toBe(before + 1);
+  await sql`update kubeconfig_revocations set lease_expires_at = now() where org_id = ${orgId}`;
+  await runRevocations(api.deps, { orgId });
+  await waitForRevocations(api.deps, orgId);
+  expect(await readGeneration()).toBe(before + 1);
+});
+
 describe("a revocation of many accesses", () => {
   /** Has both accesses of a new member revoked; `onDelete` is called before each deletion, with its number. */
   async function revokeTwo(onDelete: (count: number) => Promise<unknown>) {

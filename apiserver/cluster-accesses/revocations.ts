@@ -5,7 +5,8 @@ import { findTargetsOf } from "../audit/index.ts";
 import {
   ADMIN_KUBECONFIG_LIFETIME_DAYS,
   DOWNLOAD_ACTION,
-  incrementCredentialsGeneration,
+  ensureCredentialsGeneration,
+  findNextGeneration,
 } from "../clusters/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
@@ -107,14 +108,14 @@ async function requireClaim(isHeld: Promise<boolean>): Promise<void> {
   if (!(await isHeld)) throw new Error("the revocation took longer than its claim; another process does it");
 }
 
-async function rotate(
-  deps: Deps,
-  { orgId, author, memberId }: KubeconfigRevocation,
-  clusterId: string,
-): Promise<void> {
-  const generation = await incrementCredentialsGeneration(deps, author, orgId, clusterId);
-  if (memberId !== null && generation !== undefined)
-    await setGeneration(deps.db, orgId, { memberId, clusterId, generation });
+async function rotate(deps: Deps, revocation: KubeconfigRevocation, clusterId: string): Promise<void> {
+  const { orgId, author, memberId } = revocation;
+  // Noted before the write: after a crash the same generation is asked for, not one more.
+  const generation = revocation.generation ?? (await findNextGeneration(deps, orgId, clusterId));
+  if (generation === undefined) return;
+  await requireClaim(extendRevocation(deps.db, revocation, { generation }));
+  await ensureCredentialsGeneration(deps, author, { orgId, clusterId, generation });
+  if (memberId !== null) await setGeneration(deps.db, orgId, { memberId, clusterId, generation });
 }
 
 async function deleteAccesses(deps: Deps, revocation: KubeconfigRevocation): Promise<void> {

@@ -31,9 +31,13 @@ export async function insertRevocations(
 /** The claims of pending revocations; a revocation that is done is removed. */
 export const revocationClaims = createClaims(kubeconfigRevocations, ["orgId", "id"]);
 
-/** Lets the claim of a revocation last for one effect more. False when another process has it by now. */
-export function extendRevocation(db: Queryable, revocation: KubeconfigRevocation): Promise<boolean> {
-  return revocationClaims.extend(db, revocation, LEASE_SECONDS);
+/** Lets the claim of a revocation last for one effect more, and notes what that is. False when another process has it by now. */
+export function extendRevocation(
+  db: Queryable,
+  revocation: KubeconfigRevocation,
+  set: Partial<Pick<KubeconfigRevocation, "generation">> = {},
+): Promise<boolean> {
+  return revocationClaims.extend(db, revocation, LEASE_SECONDS, { set });
 }
 
 /** Claims pending revocations, the oldest first: of one organization, or of all. */

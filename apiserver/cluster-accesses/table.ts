@@ -31,6 +31,8 @@ export const kubeconfigRevocations = pgTable(
     /** The accesses that the token got under an earlier version than this one. */
     tokenVersion: integer("token_version"),
     clusterId: uuid("cluster_id"),
+    /** The generation that its admin credentials are to have at least; null until it is decided. */
+    generation: integer(),
     /** The membership whose end this is; null where a role or a token ended. */
     memberId: uuid("member_id"),
     /** The request that ended the right; the author of what is done about it. */

@@ -3,7 +3,8 @@ export { createCatalogueReader } from "./catalogue.ts";
 export {
   ADMIN_KUBECONFIG_LIFETIME_DAYS,
   DOWNLOAD_ACTION,
-  incrementCredentialsGeneration,
+  ensureCredentialsGeneration,
+  findNextGeneration,
   readAdminSecret,
   requireAccessible,
 } from "./credentials/admin-kubeconfig.ts";

@@ -3,14 +3,13 @@ import type { PeriodicJob } from "../work/periodic.ts";
 import { createBackend } from "./backend/access.ts";
 import { purgeEndedCredentials } from "./credentials/store.ts";
 import { sweepFullOrganizations, sweepRegistry } from "./scans/sweep.ts";
-import { purgeCountedPushes } from "./usage/store.ts";
 
 const SWEEP_EVERY_MS = 3_600_000;
 const FULL_EVERY_MS = 60_000;
 
 /**
  * The jobs that find images missing from the registry's notifications, measure the storage of images, and delete the
- * credentials of deleted clusters and the ids of counted pushes. Without a registry there are none.
+ * credentials of deleted clusters. Without a registry there are none.
  */
 export function registryJobs(deps: Deps): PeriodicJob[] {
   const { registry } = deps.config;
@@ -31,11 +30,6 @@ export function registryJobs(deps: Deps): PeriodicJob[] {
       name: "purge-registry-credentials",
       everyMs: SWEEP_EVERY_MS,
       run: () => purgeEndedCredentials(deps.db),
-    },
-    {
-      name: "purge-counted-pushes",
-      everyMs: SWEEP_EVERY_MS,
-      run: () => purgeCountedPushes(deps.db),
     },
   ];
 }

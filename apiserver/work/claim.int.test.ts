@@ -89,7 +89,7 @@ describe("a claim", () => {
   });
 
   test("that is extended lasts as long as was asked for", async () => {
-    expect(await claims.extend(db, await takeOne(), 300, later(10))).toBe(true);
+    expect(await claims.extend(db, await takeOne(), 300, { at: later(10) })).toBe(true);
     expect(await take(later(309), db, "one")).toBeUndefined();
     expect(await take(later(310), db, "one")).toBeDefined();
   });

@@ -46,8 +46,8 @@ export function createClaims<Table extends WorkTable, Key extends keyof Row<Tabl
       return rows as (Row<Table> & { claimId: string })[];
     },
     /** Lets a claim last for `seconds` from now. */
-    extend: (db: Queryable, row: Claimed, seconds: number, at?: Date) =>
-      update(db, row, { dueAt: after(seconds, at) }),
+    extend: (db: Queryable, row: Claimed, seconds: number, { at, set }: { at?: Date; set?: Changes } = {}) =>
+      update(db, row, { ...set, dueAt: after(seconds, at) }),
     /** Ends a claim; the row can be claimed again after `seconds`. */
     postpone: (
       db: Queryable,

@@ -9,7 +9,7 @@ import { asAuthorized, type Caller, transactAs } from "../../http/contract/calle
 import { ApiError, dependencyUnavailable } from "../../http/errors.ts";
 import { findCluster, type ProjectedCluster } from "../../resources/project/index.ts";
 import type { ClusterMerge } from "../merge-update.ts";
-import { changeCluster } from "../write.ts";
+import { changeCluster, readLiveCluster } from "../write.ts";
 
 const RETRY_SECONDS = 10;
 
@@ -88,28 +88,38 @@ export function mergeNextGeneration(cluster: ProjectedCluster): ClusterMerge {
   return { outcome: "patch", patch: { credentialsGeneration: generationOf(cluster) + 1 } };
 }
 
-/**
- * Revokes the admin kubeconfig of a cluster, whose author is the request that ended a right to it. Returns the
- * generation that ends the earlier ones; undefined for a cluster that is deleted, where there is nothing to do. Throws
- * what `changeCluster` throws.
- */
-export async function incrementCredentialsGeneration(
-  deps: Deps,
-  author: Author,
+/** The next generation of a cluster, as the Kubernetes API has it now; undefined for a cluster that is deleted. */
+export async function findNextGeneration(
+  { db, kube }: Pick<Deps, "db" | "kube">,
   orgId: string,
   clusterId: string,
 ): Promise<number | undefined> {
+  const cluster = await findCluster(db, orgId, clusterId);
+  return cluster && generationOf(await readLiveCluster(kube, cluster)) + 1;
+}
+
+/**
+ * Has the admin credentials of a cluster be of this generation at least, which revokes its earlier admin kubeconfigs; the author
+ * is the request that ended a right to them. Nothing is to be done for a cluster that is deleted. Throws what `changeCluster`
+ * throws.
+ */
+export async function ensureCredentialsGeneration(
+  deps: Deps,
+  author: Author,
+  { orgId, clusterId, generation }: { orgId: string; clusterId: string; generation: number },
+): Promise<void> {
   const cluster = await findCluster(deps.db, orgId, clusterId);
-  if (cluster === undefined) return undefined;
+  if (cluster === undefined) return;
   try {
-    const { object } = await changeCluster(deps, asAuthorized(author), cluster, {
+    await changeCluster(deps, asAuthorized(author), cluster, {
       action: "cluster.rotate_credentials",
       preconditions: undefined,
-      merge: mergeNextGeneration,
+      merge: (current) => ({
+        outcome: "patch",
+        patch: generationOf(current) < generation ? { credentialsGeneration: generation } : {},
+      }),
     });
-    return object.object.spec.credentialsGeneration;
   } catch (error) {
     if (!(error instanceof ApiError && error.code === "not_found")) throw error;
-    return undefined;
   }
 }

@@ -1,4 +1,5 @@
 import { and, eq, isNull, lt, sql } from "drizzle-orm";
+import { createId } from "../../../shared/program/id.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import { repeatBatches } from "../../work/loop.ts";
 import { ApiError } from "../errors.ts";
@@ -132,6 +133,19 @@ function createKeyCount(limit: number): (db: Database, claim: IdempotencyClaim) 
     counted.set(userId, { keys, untilMs: performance.now() + RECOUNT_MS });
     return keys <= limit;
   };
+}
+
+export type IdempotencyKey = Pick<IdempotencyClaim, "scope" | "key">;
+
+/**
+ * Adds the keys of what may be requested again by a program, in the transaction of its effect, and returns those that were not
+ * there within 24 hours. The scope is no one's that `claim` takes.
+ */
+export async function insertKeys(tx: Queryable, keys: readonly IdempotencyKey[]): Promise<IdempotencyKey[]> {
+  if (keys.length === 0) return [];
+  const rows = keys.map((key) => ({ ...key, bodyHash: "", id: createId(), leaseExpiresAt: sql`now()` }));
+  const { scope, key } = idempotencyKeys;
+  return tx.insert(idempotencyKeys).values(rows).onConflictDoNothing().returning({ scope, key });
 }
 
 /** Deletes keys that are older than 24 hours, a batch at a time so that no lock is held for long; returns how many. */

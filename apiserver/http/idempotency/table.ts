@@ -1,6 +1,9 @@
 import { index, integer, jsonb, pgTable, primaryKey, text, timestamp, uuid } from "drizzle-orm/pg-core";
 
-/** One row per keyed request. The first attempt fixes id and object name; every later one reuses them. */
+/**
+ * One row per keyed request. The first attempt fixes id and object name; every later one reuses them. Of a push that the registry
+ * has notified of, scope and key say that it is counted.
+ */
 export const idempotencyKeys = pgTable(
   "idempotency_keys",
   {

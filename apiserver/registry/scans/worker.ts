@@ -103,7 +103,7 @@ async function runScan(
   const repository = `${repositoryPrefix(scan.orgId)}${scan.repository}`;
   const limits = { memoryBytes: config.memoryMiB * 1024 ** 2, diskBytes: config.diskMiB * 1024 ** 2 };
   const scanManifest = async (digest: string) => {
-    if (!(await scanClaims.extend(db, scan, leaseSecondsOf(config), now())))
+    if (!(await scanClaims.extend(db, scan, leaseSecondsOf(config), { at: now() })))
       throw new ScanError("timeout", "the claim has ended");
     const access = [toPull(repository)];
     const { token } = await backend.issueToken({ subject: "scanner", access, now: now() });

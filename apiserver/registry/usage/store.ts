@@ -1,13 +1,9 @@
 import { and, eq, gt, inArray, isNotNull, isNull, lt, or, sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
 import { chunk } from "../../db/statement.ts";
-import { repeatBatches } from "../../work/loop.ts";
+import { type IdempotencyKey, insertKeys } from "../../http/idempotency/store.ts";
 import type { RegistryLimits } from "../config.ts";
-import { registryCountedPushes, registryImages, registryUsage, type UsageRow } from "./table.ts";
-
-/** The registry repeats a notification after seconds. */
-const COUNTED_HOURS = 24;
-const PURGE_BATCH = 1000;
+import { registryImages, registryUsage, type UsageRow } from "./table.ts";
 
 /** What an organization's images take; undefined: it was never given a token to push. */
 export async function findUsage(db: Queryable, orgId: string): Promise<UsageRow | undefined> {
@@ -48,35 +44,13 @@ async function rememberPushes(
   tx: Queryable,
   pushes: readonly PushedBlob[],
 ): Promise<(push: PushedBlob) => boolean> {
-  const keyOf = ({ orgId, eventId }: Pick<PushedBlob, "orgId" | "eventId">) => `${orgId} ${eventId}`;
-  const named = pushes.flatMap(({ orgId, eventId }) => (eventId === undefined ? [] : [{ orgId, eventId }]));
+  const toKey = ({ orgId }: PushedBlob, key: string) => ({ scope: `registry push ${orgId}`, key });
+  const textOf = ({ scope, key }: IdempotencyKey) => `${scope} ${key}`;
+  const keys = pushes.flatMap((push) => (push.eventId === undefined ? [] : [toKey(push, push.eventId)]));
   // In one order, so that two statements do not wait for each other.
-  const rows = named.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
-  const { orgId, eventId } = registryCountedPushes;
-  const inserted =
-    rows.length === 0
-      ? []
-      : await tx
-          .insert(registryCountedPushes)
-          .values(rows)
-          .onConflictDoNothing()
-          .returning({ orgId, eventId });
-  const fresh = new Set(inserted.map(keyOf));
-  return (push) => push.eventId === undefined || fresh.delete(keyOf(push));
-}
-
-/** Forgets which pushes were counted, after a day, a batch at a time so that no lock is held for long. */
-export async function purgeCountedPushes(db: Database, batchSize = PURGE_BATCH): Promise<void> {
-  const batch = db
-    .select({ row: sql`ctid` })
-    .from(registryCountedPushes)
-    .where(lt(registryCountedPushes.countedAt, sql`now() - make_interval(hours => ${COUNTED_HOURS})`))
-    .limit(batchSize)
-    .for("update", { skipLocked: true });
-  await repeatBatches(batchSize, undefined, async () => {
-    const deleted = db.delete(registryCountedPushes).where(sql`ctid = any(array(${batch}))`);
-    return (await deleted.returning({ eventId: registryCountedPushes.eventId })).length;
-  });
+  const ordered = keys.sort((one, other) => (textOf(one) < textOf(other) ? -1 : 1));
+  const fresh = new Set((await insertKeys(tx, ordered)).map(textOf));
+  return (push) => push.eventId === undefined || fresh.delete(textOf(toKey(push, push.eventId)));
 }
 
 /** Counts blobs that were pushed, by organization, until the next measurement includes them; all of them or none. */

@@ -1,14 +1,4 @@
-import {
-  bigint,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  primaryKey,
-  text,
-  timestamp,
-  uuid,
-} from "drizzle-orm/pg-core";
+import { bigint, integer, jsonb, pgTable, primaryKey, text, timestamp, uuid } from "drizzle-orm/pg-core";
 import { time } from "../../db/columns.ts";
 import { organizations } from "../../organizations/table.ts";
 
@@ -44,23 +34,6 @@ export const registryImages = pgTable(
     blobs: jsonb().$type<Record<string, number>>().notNull(),
   },
   (table) => [primaryKey({ columns: [table.orgId, table.digest] })],
-);
-
-/** The pushes that were counted within a day: the registry repeats a notification whose response it did not get. */
-export const registryCountedPushes = pgTable(
-  "registry_counted_pushes",
-  {
-    orgId: uuid("org_id")
-      .notNull()
-      .references(() => organizations.id),
-    /** As the registry names the event. */
-    eventId: text("event_id").notNull(),
-    countedAt: time("counted_at").notNull().defaultNow(),
-  },
-  (table) => [
-    primaryKey({ columns: [table.orgId, table.eventId] }),
-    index("registry_counted_pushes_counted_idx").on(table.countedAt),
-  ],
 );
 
 export type UsageRow = typeof registryUsage.$inferSelect;

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { waitForRegistry } from "../../../e2e/platform/stack/testing.ts";
 import { createLogger } from "../../../shared/program/log.ts";
+import { purgeIdempotencyKeys } from "../../http/idempotency/store.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { createDistribution } from "../backend/distribution.ts";
 import { repositoryPrefix } from "../names.ts";
 import { sweepFullOrganizations, sweepRegistry } from "../scans/sweep.ts";
 import { pushBlob, pushManifest, pushTestIndex, testRegistry } from "../testing.ts";
-import { addPushedBytes, purgeCountedPushes } from "./store.ts";
+import { addPushedBytes } from "./store.ts";
 
 const GIB = 1024 ** 3;
 const LIMITS = { sizeGiB: 1, tags: 3 };
@@ -143,8 +144,8 @@ test("a notification whose response was lost counts once, and another push of th
   // Also after the measurement that includes it.
   expect(await notify([first])).toBe(0);
   await api.deps
-    .sql`update registry_counted_pushes set counted_at = now() - interval '25 hours' where org_id = ${orgId}`;
-  await purgeCountedPushes(api.deps.db);
+    .sql`update idempotency_keys set created_at = now() - interval '25 hours' where key = ${first}`;
+  await purgeIdempotencyKeys(api.deps.db);
   expect(await notify([first])).toBe(500);
 });
 
