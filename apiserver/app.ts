@@ -42,6 +42,7 @@ import { addCallerRoutes } from "./members/caller-routes.ts";
 import { addGroupMappingRoutes } from "./members/groups/admin-routes.ts";
 import {
   deleteMappingsOf,
+  findIssuerOf,
   findMembership,
   insertOwner,
   type MemberHooks,
@@ -135,6 +136,8 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
         );
         return membership;
       },
+      isPresentedByOwner: async (tx, principal) =>
+        principal.kind === "token" || (await findIssuerOf(tx, principal.userId)) === principal.issuer,
       lockOrganization,
     },
     deps,

@@ -6,6 +6,7 @@ import { renderOpenApi } from "./openapi/render.ts";
 import {
   type EndedRightsFixture,
   type EndingCaller,
+  giveToOtherIssuer,
   startEndedRightsFixture,
 } from "./testing/ended-rights-fixture.ts";
 import { listOperations, VALID_BODIES } from "./testing/operation-cases.ts";
@@ -48,7 +49,9 @@ interface End {
   /** Undefined for an operation of which it ends no right. */
   of: (
     operationId: string,
-  ) => ((sql: Sql, caller: Pick<EndingCaller, "memberId" | "tokenId">) => Promise<unknown>) | undefined;
+  ) =>
+    | ((sql: Sql, caller: Pick<EndingCaller, "memberId" | "tokenId" | "userId">) => Promise<unknown>)
+    | undefined;
   byToken?: boolean;
   /** It is tried before a slow body has arrived too; the others differ from one of these only in the row that they change. */
   beforeBody?: true;
@@ -96,6 +99,12 @@ const ENDS: End[] = [
     refusal: [403, "forbidden"],
   },
   ...ENDS_OF_ORGANIZATION,
+  {
+    what: "a person whose id another issuer gets",
+    beforeBody: true,
+    of: () => giveToOtherIssuer,
+    refusal: [401, "unauthorized"],
+  },
   {
     what: "a token that is revoked",
     beforeBody: true,
@@ -189,7 +198,7 @@ describe.each(writingOfStaff.map((operation) => [operation.operationId, operatio
         const end = of(operationId);
         if (end === undefined) throw new Error("an organization ends for every operation");
         const { response, before, after } = await fixture.endUnderWay({ operation, caller }, (sql) =>
-          end(sql, { memberId: "", tokenId: "" }),
+          end(sql, { memberId: "", tokenId: "", userId: caller.userId }),
         );
         await restoreOrganization();
         // The body of this one names the organization.

@@ -16,6 +16,7 @@ import {
   makeOrganization,
   type Person,
   startTestIssuer,
+  type TestIssuer,
   type TestOrganization,
 } from "./issuer.ts";
 
@@ -43,6 +44,7 @@ interface EndedRequest {
 /** An organization with a record of every kind, of which each operation has a valid request. */
 export interface EndedRightsFixture {
   api: TestApp;
+  issuer: TestIssuer;
   organization: TestOrganization;
   addCaller(): Promise<EndingCaller>;
   /** A new person of the platform's staff. */
@@ -54,8 +56,17 @@ export interface EndedRightsFixture {
   endUnderWay(request: EndingRequest, end: (sql: Sql) => Promise<unknown>): Promise<EndedRequest>;
   /** Sends a request, runs `end` when its body is read, and sends the body then. */
   endBeforeBody(request: EndingRequest, end: (sql: Sql) => Promise<unknown>): Promise<EndedRequest>;
+  /** Sends a POST with a key that another transaction holds, runs `end` when the request waits for it, and gives the key back. */
+  endBeforeKey(
+    request: EndingRequest & { key: string },
+    end: (sql: Sql) => Promise<unknown>,
+  ): Promise<EndedRequest>;
   close(): Promise<void>;
 }
+
+/** Gives the id of a person to another issuer. */
+export const giveToOtherIssuer = (sql: Sql, { userId }: { userId: string }): Promise<unknown> =>
+  sql`update users set issuer = 'https://other.example' where id = ${userId}`;
 
 export async function startEndedRightsFixture(): Promise<EndedRightsFixture> {
   await waitForObjectStore();
@@ -76,6 +87,7 @@ export async function startEndedRightsFixture(): Promise<EndedRightsFixture> {
   const prepared = { api, issuer, organization, records };
   return {
     api,
+    issuer,
     organization,
     async addCaller() {
       const person = await issuer.createPerson();
@@ -122,6 +134,22 @@ export async function startEndedRightsFixture(): Promise<EndedRightsFixture> {
       const { status, headers: receivedHeaders } = received;
       const response = { status, headers: receivedHeaders, body: await received.json() };
       return { response, before, after: await readStored() };
+    },
+    async endBeforeKey(request, end) {
+      const { method, path, token, body, headers } = await prepareRequest(prepared, request);
+      const scope = `user:${request.caller.userId} ${method} ${path}`;
+      const held = await sql.reserve();
+      await held`begin`;
+      await held`insert into idempotency_keys (scope, key, body_hash, id, lease_expires_at)
+        values (${scope}, ${request.key}, '', gen_random_uuid(), now())`;
+      const { sent } = await sendUntilLocked(api, () =>
+        api.request(method, path, { token, headers, ...(body === undefined ? {} : { body }) }),
+      );
+      await end(sql);
+      const before = await readStored();
+      await held`rollback`;
+      held.release();
+      return { response: await sent, before, after: await readStored() };
     },
     async close() {
       await api.request("DELETE", `${organization.path}/clusters/${records.clusterID}`, {

@@ -107,7 +107,13 @@ export async function prepareRequest(
   { operation, caller, credential = caller.token, body: otherBody, key }: EndingRequest,
 ): Promise<PreparedRequest> {
   const { method, path, operationId, body } = operation;
-  const ids: Record<string, string> = { ...records, orgID: organization.id, tokenID: caller.tokenId ?? "" };
+  const ids: Record<string, string> = {
+    ...records,
+    orgID: organization.id,
+    tokenID: caller.tokenId ?? "",
+    userID: caller.userId,
+    slug: "scale",
+  };
   const mapping = {
     issuer: issuer.config.issuer,
     group: caller.userId,
@@ -126,8 +132,20 @@ export async function prepareRequest(
     const desk = openDesk(api, records.ticketID ?? "", { ...caller, token: credential }, organization);
     ids.attachmentID = await desk.upload(BYTES);
   }
+  if (path.includes("{invitationID}")) {
+    const invitation = { email: caller.email, role: "viewer" };
+    const { token } = organization.owner;
+    const { body } = await api.request("POST", `${organization.path}/members`, { token, body: invitation });
+    ids.invitationID = body.id;
+  }
+  if (operationId === "completeAdminTicketAttachment")
+    ids.attachmentID = await openDesk(api, records.ticketID ?? "", caller).upload(BYTES);
   const bodies: Record<string, object> = {
     ...VALID_BODIES,
+    setUserIdentity: { issuer: mapping.issuer },
+    updateAdminTicket: { severity: "high" },
+    createAdminTicketMessage: { body: "Example" },
+    createAdminTicketAttachment: describeFile(BYTES),
     createRegistryCredential: { cluster_id: records.clusterID },
     createTicketMessage: { body: "Example" },
     createTicketAttachment: describeFile(BYTES),

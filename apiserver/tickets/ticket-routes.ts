@@ -4,6 +4,7 @@ import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
+import { lockOrganization } from "../organizations/index.ts";
 import { changeTicket, createTicket } from "./changes.ts";
 import { requireCapacityForTicket } from "./limits.ts";
 import { presentTicket, ticketTag } from "./present.ts";
@@ -241,17 +242,21 @@ function addAdminUpdate(router: Router<Deps>): void {
       tag: ADMIN_TAG,
       summary: "Change the ticket of any organization",
       description:
-        "Partial: omitted fields are unchanged. Staff gives a ticket any status, whatever it has. A change of the status alone is sent to webhooks.",
+        "Partial: omitted fields are unchanged. Staff gives a ticket any status, whatever it has; one of a deleted organization cannot be changed. A change of the status alone is sent to webhooks.",
       access: "platform-admin",
       body: updateAdminTicketBody,
       responses: { 200: { description: "The ticket.", body: ticketRecord, headers: ["ETag"] } },
-      errors: ["precondition_failed"],
+      errors: ["conflict", "precondition_failed"],
     },
     async (c, { deps, author, params, readBody, change }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const { status, severity, category, assigned_to: assignedTo } = await readBody();
       const row = await change({
-        lock: (tx) => lockTicket(tx, { orgId }, params.ticketID),
+        async lock(tx) {
+          // The tickets of a deleted organization stay closed.
+          await lockOrganization(tx, orgId);
+          return lockTicket(tx, { orgId }, params.ticketID);
+        },
         tag: (before) => ticketTag(before, deps.now()),
         fixed(before) {
           const { id, org_id, cluster_id, subject } = presentTicket(before, deps.now());

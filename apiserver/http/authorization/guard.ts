@@ -1,4 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
+import { sendTogether } from "../../db/statement.ts";
 import { DEFAULT_STAFF_ROLE } from "../authentication/issuer-config.ts";
 import type { Principal } from "../authentication/principal.ts";
 import { ApiError, notFound } from "../errors.ts";
@@ -38,6 +39,8 @@ export interface AccessControl {
    * that is deleted or being deleted.
    */
   lockMembership(tx: Queryable, principal: Principal, orgId: string): Promise<Membership | undefined>;
+  /** Whether a user id still belongs to the issuer of the token that presented it; of an API token lockMembership knows. */
+  isPresentedByOwner(tx: Queryable, principal: Principal): Promise<boolean>;
   /** Takes the same lock for the platform's staff, who are no members. Throws the same 404 and 409. */
   lockOrganization(tx: Queryable, orgId: string): Promise<unknown>;
 }
@@ -105,16 +108,19 @@ export function isPlatformAdmin(principal: Principal): boolean {
 
 /**
  * Authorizes once more, in the transaction of the change, for a right may end in the 30 s that a body can take. Locks the
- * organization's row, as every end of a right does. Throws 403 for a permission or token that has ended, 404 for a membership
- * or an organization that has ended, and 409 conflict for an organization that is being deleted.
+ * organization's row, as every end of a right does. Throws what `confirmCredential` throws, 403 for a permission or API token that
+ * has ended, 404 for a membership or an organization that has ended, and 409 conflict for an organization that is being deleted.
  */
 export async function confirmAccess(
-  control: Pick<AccessControl, "lockMembership">,
+  control: Pick<AccessControl, "lockMembership" | "isPresentedByOwner">,
   access: Access,
   { principal, orgId }: { principal: Principal; orgId: string },
   tx: Queryable,
 ): Promise<ConfirmedAccess> {
-  const membership = await control.lockMembership(tx, principal, orgId);
+  const [membership] = await sendTogether(
+    control.lockMembership(tx, principal, orgId),
+    confirmCredential(control, principal, tx),
+  );
   if (membership === undefined) {
     if (principal.kind === "user") throw notFound("organization");
     throw new ApiError("forbidden", "This API token ended while the request was under way.");
@@ -123,6 +129,19 @@ export async function confirmAccess(
     requireAnyPermission(principal, membership, permissions);
   if (needsMembership(access)) requireAny(typeof access === "string" ? [access] : access);
   return { membership, requirePermission: (permission) => requireAny([permission]) };
+}
+
+/** Authenticates once more, in the transaction of the change. Throws 401 for a token of a person that has ended. */
+export async function confirmCredential(
+  control: Pick<AccessControl, "isPresentedByOwner">,
+  principal: Principal,
+  tx: Queryable,
+): Promise<void> {
+  const isTheirs = await control.isPresentedByOwner(tx, principal);
+  if (principal.kind === "token" || (isTheirs && Date.now() < principal.expiresAtMs)) return;
+  throw new ApiError("unauthorized", "The token ended while the request was under way.", {
+    headers: { "WWW-Authenticate": 'Bearer realm="marina"' },
+  });
 }
 
 function describe(principal: Principal, permissions: readonly Permission[]): string {

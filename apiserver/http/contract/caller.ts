@@ -6,6 +6,7 @@ import {
   type Access,
   type ConfirmedAccess,
   confirmAccess,
+  confirmCredential,
   requireAnyPermission,
 } from "../authorization/guard.ts";
 import type { Membership, Permission } from "../authorization/permissions.ts";
@@ -29,9 +30,9 @@ export interface Caller<C = unknown> {
   author: Author;
   /**
    * Confirms the right to this request, as the first statement of its change's transaction, which then holds the lock of the
-   * organization's row. Throws what `confirmAccess` throws. Of the platform's staff, whose credential was checked when it came,
-   * it confirms that the organization in the path is neither deleted nor being deleted; for what outlives the organization, or is
-   * outside one, it confirms nothing.
+   * organization's row. Throws what `confirmAccess` throws. Of the platform's staff, whose role was checked when it came, it
+   * confirms that the token has not ended, and the organization in the path is neither deleted nor being deleted; for what outlives
+   * the organization, or is outside one, the token alone.
    */
   confirm: (tx: Transaction) => Promise<C>;
   /** Undefined for what was authorized before: it waits for no request. */
@@ -163,8 +164,10 @@ export function createCall(
   const membership = c.get("membership");
   if (membership === undefined) {
     const orgId = operation.outlivesOrganization === true ? undefined : c.req.param("orgID");
-    const confirm = async (tx: Queryable) =>
-      orgId === undefined ? undefined : router.access.lockOrganization(tx, orgId);
+    const confirm = (tx: Queryable): Promise<unknown> => {
+      const lock = orgId === undefined ? undefined : router.access.lockOrganization(tx, orgId);
+      return sendTogether(lock ?? Promise.resolve(), confirmCredential(router.access, principal, tx));
+    };
     return createSignedInCall(router, operation, c, { author, confirm, slot }, slot);
   }
 

@@ -56,15 +56,15 @@ interface KeyedRequest {
 
 const KEPT_HEADERS = ["content-type", "location", "etag", "retry-after"];
 /**
- * Refusals of the caller's right and of what the path names. A request gets them before its key is claimed, which stores
- * nothing; found under the lock of the effect, they are not stored either: a right can be given back.
+ * Refusals of the credential, of the caller's right and of what the path names. A request gets them before its key is claimed,
+ * which stores nothing; found in the transaction of the effect, they are not stored either: a right can be given back.
  */
-const NEVER_STORED: ReadonlySet<ErrorCode> = new Set(["forbidden", "not_found"]);
+const NEVER_STORED: ReadonlySet<ErrorCode> = new Set(["unauthorized", "forbidden", "not_found"]);
 const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/;
 
 /**
  * Runs a POST at most once per key and replays its response; without a key it just runs. Stored are 2xx responses and
- * refusals that waiting does not change; a 5xx, a 403, a 404, or one with Retry-After leaves only id and name, and a
+ * refusals that waiting does not change; a 5xx, a 401, a 403, a 404, or one with Retry-After leaves only id and name, and a
  * refused body nothing: its key can be sent again with a corrected one.
  */
 export async function runOnce<T extends Response>(

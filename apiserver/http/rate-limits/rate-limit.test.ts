@@ -20,6 +20,7 @@ const control: AccessControl = {
   isWellFormed: (authorization) => authorization.includes("checksum"),
   findMembership: async () => undefined,
   lockMembership: async () => undefined,
+  isPresentedByOwner: async () => true,
   lockOrganization: async () => undefined,
 };
 

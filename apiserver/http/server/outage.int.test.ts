@@ -125,7 +125,7 @@ test("without the Kubernetes API an organization is created nevertheless", async
     const app = createTestedApp(
       { ...api.deps, kube, metrics: createRegistry() },
       {
-        authenticator: { authenticate: async () => ({ ...principal, userId: (await me()).id }) },
+        authenticator: { authenticate: async () => ({ ...principal, ...(await readAlice()) }) },
       },
     );
     const response = await app.request("/api/v1/organizations", {
@@ -137,8 +137,10 @@ test("without the Kubernetes API an organization is created nevertheless", async
   });
 });
 
-async function me(): Promise<{ id: string }> {
-  return (await api.request("GET", "/api/v1/me")).body.principal;
+async function readAlice() {
+  const { body } = await api.request("GET", "/api/v1/me");
+  const [{ issuer } = { issuer: "" }] = api.deps.config.issuers;
+  return { userId: body.principal.id as string, issuer, expiresAtMs: Number.POSITIVE_INFINITY };
 }
 
 test("an unexpected failure is one fixed sentence with the request id", async () => {

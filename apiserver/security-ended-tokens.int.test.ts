@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitFor } from "../e2e/platform/stack/testing.ts";
+import { createId } from "../shared/program/id.ts";
+import { renderOpenApi } from "./openapi/render.ts";
+import {
+  type EndedRightsFixture,
+  giveToOtherIssuer,
+  startEndedRightsFixture,
+} from "./testing/ended-rights-fixture.ts";
+import { type DocumentedOperation, listOperations } from "./testing/operation-cases.ts";
+
+let fixture: EndedRightsFixture;
+
+beforeAll(async () => {
+  fixture = await startEndedRightsFixture();
+});
+afterAll(() => fixture.close());
+
+const operations = listOperations(renderOpenApi());
+
+/** Every operation that writes outside of organizations, or what outlives one. */
+const writing = operations.filter(
+  ({ method, path, operationId, secured }) =>
+    secured &&
+    method !== "GET" &&
+    (operationId === "createCreditNote" || !/\/organizations\/\{orgID\}|\/group-mappings/.test(path)),
+);
+
+test("every writing operation outside of organizations is in the table", () => {
+  expect(writing.map(({ operationId }) => operationId).sort()).toEqual([
+    "acceptInvitation",
+    "closeMonth",
+    "completeAdminTicketAttachment",
+    "createAdminTicketAttachment",
+    "createAdminTicketMessage",
+    "createCreditNote",
+    "createOrganization",
+    "declineInvitation",
+    "setUserIdentity",
+    "setUserQuotas",
+    "updateAdminTicket",
+    "updatePlan",
+    "updateRateCard",
+  ]);
+});
+
+test.each(writing.map((operation) => [operation.operationId, operation] as const))(
+  "%s by a person whose id another issuer gets meanwhile is refused, and writes nothing",
+  async (_operationId, operation) => {
+    const { api } = fixture;
+    const caller = await fixture.addStaff();
+    const key = createId();
+    const end = () => giveToOtherIssuer(api.deps.sql, caller);
+    const { response, before, after } =
+      operation.method === "POST"
+        ? await fixture.endBeforeKey({ operation, caller, key }, end)
+        : await fixture.endBeforeBody({ operation, caller }, end);
+    expect([response.status, response.body.error?.code]).toEqual([401, "unauthorized"]);
+    const kept = await api.deps.sql`select from idempotency_keys where key = ${key} and status is not null`;
+    expect(kept).toHaveLength(0);
+    const { audit_log: logged, ...rows } = before.rows;
+    const { audit_log: loggedAfter, ...rowsAfter } = after.rows;
+    expect([rowsAfter, after.objects]).toEqual([rows, before.objects]);
+    const refusals = operation.path.includes("/admin/") ? 1 : 0;
+    expect(loggedAfter?.count).toBe((logged?.count ?? 0) + refusals);
+  },
+);
+
+function findOperation(operationId: string): DocumentedOperation {
+  const operation = operations.find((one) => one.operationId === operationId);
+  if (operation === undefined) throw new Error(`there is no operation ${operationId}`);
+  return operation;
+}
+
+test.each(["updateOrganization", "createOrganization"])(
+  "%s by a token that expires before its body has arrived is refused, and writes nothing",
+  async (operationId) => {
+    const { issuer } = fixture;
+    const operation = findOperation(operationId);
+    const caller = await fixture.addCaller();
+    const endsAt = Math.floor(Date.now() / 1000) + 5;
+    const claims = { exp: endsAt - issuer.config.clockToleranceSeconds };
+    const credential = await issuer.sign(caller, { claims });
+    const { response, before, after } = await fixture.endBeforeBody({ operation, caller, credential }, () =>
+      waitFor("the end of the token", async () => Date.now() >= endsAt * 1000),
+    );
+    expect([response.status, response.body.error?.code]).toEqual([401, "unauthorized"]);
+    expect(after).toEqual(before);
+  },
+);
+
+test("the ticket of an organization that is deleted meanwhile is not opened again", async () => {
+  const { api, organization } = fixture;
+  const operation = findOperation("updateAdminTicket");
+  const caller = await fixture.addStaff();
+  const { response } = await fixture.endUnderWay(
+    { operation, caller, body: { status: "open" } },
+    async (sql) => {
+      await sql`update tickets set status = 'closed' where org_id = ${organization.id}`;
+      await sql`update organizations set deleted_at = now() where id = ${organization.id}`;
+    },
+  );
+  const tickets = await api.deps.sql`select status from tickets where org_id = ${organization.id}`;
+  await api.deps.sql`update organizations set deleted_at = null where id = ${organization.id}`;
+  expect(response.status).toBe(404);
+  expect(new Set(tickets.map(({ status }) => status))).toEqual(new Set(["closed"]));
+});
