@@ -51,8 +51,8 @@ export interface ConvergedCluster {
 
 export const FOUND = {
   probe: { ok: true, message: "" },
-  attempts: { kubeconfig: {}, bindings: {} },
-  tenant: {},
+  accessAttempts: { kubeconfig: {}, bindings: {} },
+  tenantRecord: {},
   addOnObstacles: new Map(),
 };
 const HOUR_MS = 3600 * 1000;

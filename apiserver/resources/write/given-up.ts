@@ -46,7 +46,7 @@ export async function abandonStaleCreate(
 
 /**
  * Undoes a create of which these objects may have been written, and leaves nothing, unless a repetition has resumed it since its
- * intents were read, or the sweep has given it up. What fails here is left to the sweep.
+ * intents were read, or that job has given it up. What fails here is left to the job `write-intents`.
  */
 export async function undoCreate(
   deps: UndoDeps,
@@ -58,7 +58,7 @@ export async function undoCreate(
   try {
     const isUnresumed = sql`date_trunc('milliseconds', ${writeIntents.startedAt}) = ${first.startedAt.toISOString()}::timestamptz`;
     const isOurs = and(inArray(writeIntents.id, idsOf(intents)), isUnresumed);
-    // What the sweep has given up, it deletes.
+    // What the job has given up, it deletes.
     if ((await giveUp(deps.db, and(isOurs, IS_NOT_GIVEN_UP))).length < intents.length) return;
   } catch (error) {
     warn(deps, intents, error);
@@ -67,7 +67,7 @@ export async function undoCreate(
   await removeMade(deps, intents, written);
 }
 
-/** Deletes what a create has made that was given up, and its intents. What fails here is left to the sweep. */
+/** Deletes what a create has made that was given up, and its intents. What fails here is left to the job `write-intents`. */
 export async function removeMade(
   deps: UndoDeps,
   intents: readonly WriteIntent[],
@@ -83,12 +83,12 @@ export async function removeMade(
 
 function warn({ log }: Pick<Deps, "log">, intents: readonly WriteIntent[], error: unknown): void {
   const failed = { id: intents.at(-1)?.objectId, message: messageOf(error) };
-  log.warn(failed, "a failed create is left to the sweep");
+  log.warn(failed, "the job write-intents removes what a failed create has made");
 }
 
 /**
  * Stores the intents of a create again, as given up, that was given up and removed while it was still being written: a repetition is
- * refused, and the sweep deletes what was made, until `removeMade` has. They reserve nothing. Throws 409 conflict when a
+ * refused, and the job deletes what was made, until `removeMade` has. They reserve nothing. Throws 409 conflict when a
  * repetition has begun anew.
  */
 export async function insertGivenUp(tx: Queryable, intents: readonly WriteIntent[]): Promise<void> {
