@@ -4,6 +4,8 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
+import { author } from "../clusters/create/testing.ts";
+import { asAuthorized, transactAs } from "../http/contract/caller.ts";
 import { addPoolMetrics, connectDatabase, type DatabaseClients, forTenant } from "./client.ts";
 import { isDatabaseUnavailable } from "./errors.ts";
 import { createTestDatabase, type TestDatabase } from "./testing.ts";
@@ -179,6 +181,34 @@ describe("the connections of a pool", () => {
     await Promise.all([...loud, ...queries]);
     expect(entered).toBe(20);
     await eight.close();
+  });
+
+  test("are not waited for by a request that has ended, which writes nothing later", async () => {
+    const four = connectDatabase(database.url, { poolSize: 4 });
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const busy = ofTenant(four, "a").transaction(() => held);
+    const request = new AbortController();
+    const slot = {
+      acquire: async () => undefined,
+      release: () => undefined,
+      tenant: "a",
+      signal: undefined,
+      ended: request.signal,
+      get isEnded() {
+        return request.signal.aborted;
+      },
+    };
+    const caller = { ...asAuthorized(author), slot };
+    const written: string[] = [];
+    const write = (what: string) => transactAs(ofTenant(four, "a"), caller, async () => written.push(what));
+    const waiting = write("before");
+    request.abort();
+    await expect(waiting).rejects.toMatchObject({ code: "CONNECT_TIMEOUT" });
+    release();
+    await busy;
+    await expect(write("after")).rejects.toMatchObject({ code: "bad_request" });
+    expect(written).toEqual([]);
+    await four.close();
   });
 
   test("are asked for once by a transaction of a tenant, whatever it runs", async () => {

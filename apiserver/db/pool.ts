@@ -33,7 +33,8 @@ export interface PoolFigures {
 /** What Drizzle needs of a client (`options`, `unsafe`, `begin`), always on the current pool. */
 export interface PoolClient extends Sql {
   /**
-   * The client for the work of one tenant, which holds a quarter of the connections at most, and waits for its own. What
+   * The client for the work of one tenant, which holds a quarter of the connections at most, and waits for its own until the
+   * tenant's signal aborts. What
    * runs in one of its transactions uses that alone: a second connection might be waited for for ever.
    */
   forTenant(tenant: TenantContext): Sql;
@@ -110,10 +111,15 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
     unsafe: (text: string, values?: Values) =>
       current.sql.unsafe(text, values, { prepare: isPreparable(text) }),
     begin: <T>(run: (tx: Transaction) => Promise<T>) => begin(current, run, figures),
-    forTenant({ tenant }: TenantContext) {
-      const share = { take: () => slots.take(tenant), tryTake: () => slots.tryTake(tenant) };
+    forTenant(context: TenantContext) {
+      const { tenant } = context;
+      const tryTake = () => slots.tryTake(tenant);
+      // The signal is made when it is first asked for: most work never waits.
+      const take = async () => tryTake() ?? (await slots.take(tenant, context.signal).catch(throwUnawaited));
+      const share = { take, tryTake };
       return {
         options: parsed,
+        forTenant: client.forTenant,
         unsafe: (text: string, values?: Values) => withinShare(share, () => client.unsafe(text, values)),
         begin: <T>(run: (tx: Transaction) => Promise<T>) => holdConnection(share, () => client.begin(run)),
       };
@@ -213,6 +219,11 @@ async function runWhileAlive<T>(generation: Generation, run: () => Promise<T>): 
   } finally {
     if (generation.isLost) await new Promise<never>(() => undefined);
   }
+}
+
+function throwUnawaited(cause: unknown): never {
+  const error = new Error("the request ended before it had a connection", { cause });
+  throw Object.assign(error, { code: "CONNECT_TIMEOUT" });
 }
 
 function connectionLost(): Error {

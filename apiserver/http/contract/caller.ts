@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import type { TenantContext } from "../../../shared/program/limits.ts";
 import { type Database, forTenant, type Queryable, type Transaction } from "../../db/client.ts";
 import { sendTogether } from "../../db/statement.ts";
 import { type Author, type Principal, principalKey } from "../authentication/principal.ts";
@@ -11,6 +12,7 @@ import {
 } from "../authorization/guard.ts";
 import type { Membership, Permission } from "../authorization/permissions.ts";
 import type { HttpEnv } from "../env.ts";
+import { clientDisconnected } from "../errors.ts";
 import {
   type Attempt,
   type Once,
@@ -39,13 +41,34 @@ export interface Caller<C = unknown> {
   slot: TenantSlot | undefined;
 }
 
-/** Runs a change in a transaction whose first statement confirms the caller's right. Throws what both throw. */
+/**
+ * Runs a change in a transaction whose first statement confirms the caller's right. Throws what both throw, and does not begin
+ * once the request has ended.
+ */
 export function transactAs<T, C>(
   db: Database,
   caller: Caller<C>,
   effect: (tx: Queryable, confirmed: C) => Promise<T>,
 ): Promise<T> {
-  return db.transaction(async (tx) => effect(tx, await caller.confirm(tx)));
+  return beginAwaited(db, caller, async (tx) => effect(tx, await caller.confirm(tx)));
+}
+
+/** A transaction before which a request has written nothing: it waits for a connection as long as the client waits for it. */
+async function beginAwaited<T>(
+  db: Database,
+  { slot }: Pick<Caller, "slot">,
+  run: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  if (slot === undefined) return db.transaction(run);
+  if (slot.isEnded) throw clientDisconnected(slot.ended.reason);
+  // What has begun is completed: its statements go through the transaction alone.
+  const awaited: TenantContext = {
+    tenant: slot.tenant,
+    get signal() {
+      return slot.ended;
+    },
+  };
+  return forTenant(db, awaited).transaction(run);
 }
 
 /**
@@ -88,7 +111,7 @@ function changeRecord<R, T, C>(
   { preconditions, body }: ChangeInput,
   { lock, tag, fixed, apply }: RecordChange<R, T, C>,
 ): Promise<T> {
-  return db.transaction(async (tx) => {
+  return beginAwaited(db, caller, async (tx) => {
     const confirmation = caller.confirm(tx);
     const [confirmed, record] = await sendTogether(confirmation, lock(tx, confirmation));
     requireMatch(preconditions, tag(record));

@@ -48,9 +48,13 @@ export interface TenantSlot {
   acquire(): Promise<void>;
   /** Gives the slot to another request, while this one waits. */
   release(): void;
-  /** Aborts when the client disconnects. */
-  readonly disconnected: AbortSignal;
-  /** Aborts when no caller waits for the result any more; undefined for a write, which is completed all the same. */
+  /** Whose slots they are. */
+  readonly tenant: string;
+  /** Aborts when the client disconnects, or is answered 503 because the request took too long. */
+  readonly ended: AbortSignal;
+  /** Whether it has. */
+  readonly isEnded: boolean;
+  /** Aborts when no caller waits for the result any more; undefined for a write that has begun, which is completed all the same. */
   readonly signal: AbortSignal | undefined;
 }
 
@@ -67,7 +71,7 @@ export interface RequestSlots extends TenantSlot {
 
 /**
  * Runs a request for its tenant: the organization, or the caller where there is none. It waits in the tenant's queues.
- * A read or a dry run ends when the client disconnects or `deadlineMs` is over; a write is completed.
+ * A read or a dry run ends when the client disconnects or `deadlineMs` is over; a write that has begun (transactAs) is completed.
  */
 export async function runWithTenantSlot<T>(
   c: Context<HttpEnv>,
@@ -78,14 +82,18 @@ export async function runWithTenantSlot<T>(
   if (principal === undefined) throw new Error("a request without a caller has no tenant");
   const tenant = c.get("membership")?.orgId ?? principalKey(principal);
   const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
-  const { context, end } = createContext(c, kind, tenant, deadlineMs);
+  const endsAtMs = performance.now() + deadlineMs;
+  const { context, end } = createContext(c, kind, tenant, endsAtMs);
   let free: (() => void) | undefined;
   let endComputation: (() => void) | undefined;
   const slot: RequestSlots = {
     context,
-    // Made when it is first asked for: a short read never does.
-    get disconnected() {
-      return c.req.raw.signal;
+    tenant,
+    get ended() {
+      return endOf(c, endsAtMs);
+    },
+    get isEnded() {
+      return performance.now() > endsAtMs || c.req.raw.signal.aborted;
     },
     get signal() {
       return context.signal;
@@ -118,9 +126,8 @@ function createContext(
   request: Context<HttpEnv>,
   kind: RequestKind,
   tenant: string,
-  deadlineMs: number,
+  endsAtMs: number,
 ): { context: TenantContext; end: () => void } {
-  const endsAtMs = performance.now() + deadlineMs;
   let client = kind === "write" ? undefined : request;
   let signal: AbortSignal | undefined;
   const context = {
@@ -128,8 +135,7 @@ function createContext(
     isDryRun: kind === "dry run",
     get signal() {
       if (client === undefined) return undefined;
-      const remainingMs = Math.max(0, Math.ceil(endsAtMs - performance.now()));
-      signal ??= AbortSignal.any([client.req.raw.signal, AbortSignal.timeout(remainingMs)]);
+      signal ??= endOf(client, endsAtMs);
       return signal;
     },
   };
@@ -157,6 +163,12 @@ export function bindToTenant(kube: KubeClient, tenant: TenantContext): KubeClien
     delete: (kind, namespace, name, opts) => kube.delete(kind, namespace, name, bind(opts)),
     watch: (kind, opts) => kube.watch(kind, opts),
   };
+}
+
+/** Made when it is first asked for, for it keeps a timer. */
+function endOf(request: Context<HttpEnv>, endsAtMs: number): AbortSignal {
+  const remainingMs = Math.max(0, Math.ceil(endsAtMs - performance.now()));
+  return AbortSignal.any([request.req.raw.signal, AbortSignal.timeout(remainingMs)]);
 }
 
 async function takeSlot(slots: KeyedSlots, tenant: string, disconnected: AbortSignal): Promise<() => void> {

@@ -19,8 +19,10 @@ function write(who: string, { withinMs = LONG_MS, name = "web", gone = new Abort
   const slot = {
     acquire: async () => void happened.push(`${who} begins`),
     release: () => void happened.push(`${who} pauses`),
-    disconnected: gone,
+    ended: gone,
+    isEnded: false,
     signal: undefined,
+    tenant: "org",
   };
   const done = withWriteLock(deps, slot, POOL, { namespace: "org", name, withinMs }, async () => {
     happened.push(`${who} writes`);
@@ -90,8 +92,10 @@ test("a writer that fails releases the lock, also when it finds no slot again", 
     {
       acquire: () => Promise.reject(new Error("no slot")),
       release: () => undefined,
-      disconnected: new AbortController().signal,
+      ended: new AbortController().signal,
+      isEnded: false,
       signal: undefined,
+      tenant: "org",
     },
     POOL,
     { namespace: "org", name: "web", withinMs: LONG_MS },

@@ -11,7 +11,7 @@ const RETRY_AFTER_SECONDS = 1;
 
 /**
  * Runs a write of a custom resource after those of the same object that came to this process before it, in their order. Who
- * waits holds no slot of the tenant, and stops when the client disconnects. Throws 409 conflict when the write cannot begin within
+ * waits holds no slot of the tenant, and stops when the request ends. Throws 409 conflict when the write cannot begin within
  * `withinMs`, and 429 when 50 wait already, or when no slot of the tenant is free within 20 s of its turn.
  */
 export async function withWriteLock<T>(
@@ -47,7 +47,7 @@ async function waitForLock(
   slot.release();
   const tooLong = AbortSignal.timeout(withinMs);
   try {
-    return await locks.take(key, AbortSignal.any([tooLong, slot.disconnected]));
+    return await locks.take(key, AbortSignal.any([tooLong, slot.ended]));
   } catch (error) {
     if (tooLong.aborted) throw beingChanged(noun);
     throw clientDisconnected(error);

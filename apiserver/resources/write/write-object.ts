@@ -55,7 +55,8 @@ interface DeleteRequest<P, E> extends WriteRequest {
 
 /**
  * How long a write is tried anew. An attempt that begins at its end takes at most 35 s more: 5 s for the mark of the Namespace,
- * 25 s for the write, 5 s for a read. A request that waited before may be answered 503 by its deadline; its write goes on.
+ * 25 s for the write, 5 s for a read. A request that waited before may be answered 503 by its deadline; an attempt that has begun
+ * goes on.
  */
 const RETRY_FOR_MS = 25_000;
 
