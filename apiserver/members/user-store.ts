@@ -1,5 +1,6 @@
 import { and, count, eq, gt, gte, inArray, isNotNull, isNull, lt, ne, or, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
+import { prepareStatement } from "../db/statement.ts";
 import type { UserPrincipal } from "../http/authentication/principal.ts";
 import type { Role } from "../http/authorization/permissions.ts";
 import { organizations } from "../organizations/index.ts";
@@ -12,9 +13,13 @@ export async function insertUser(db: Queryable, user: UserPrincipal): Promise<vo
   await db.insert(users).values({ id, issuer, email, emailVerified }).onConflictDoNothing();
 }
 
+const selectIssuer = prepareStatement(["userId"], (db, { userId }) =>
+  db.select({ issuer: users.issuer }).from(users).where(eq(users.id, userId)),
+);
+
 /** The issuer that a user id belongs to; undefined for one that was never presented. */
 export async function findIssuerOf(db: Queryable, userId: string): Promise<string | undefined> {
-  const [row] = await db.select({ issuer: users.issuer }).from(users).where(eq(users.id, userId));
+  const [row] = await selectIssuer(db, { userId });
   return row?.issuer;
 }
 
