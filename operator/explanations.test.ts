@@ -54,7 +54,7 @@ describe("after a minute every wait and failure is explained in a sentence with 
   test("every reason has such an explanation", () => {
     const { progressing, waiting, degraded, stalled } = CONDITION_REASONS;
     const explained = new Set(kinds.map(([, reason]) => reason));
-    // An autoscaler that is starting, rules that cannot be verified, add-ons, and access that fails, hold up no change:
+    // Pools that may not be made, an autoscaler that is starting, rules that cannot be verified, add-ons, and access that fails, hold up no change:
     // their own conditions explain them.
     const unexplained = [...progressing, ...waiting, ...degraded, ...stalled].filter(
       (reason) => !explained.has(reason),
@@ -62,6 +62,7 @@ describe("after a minute every wait and failure is explained in a sentence with 
     const access = ["CredentialsFailed", "BindingsFailed", "TenantAPIUnreachable"];
     const addOns = ["AddOnsFailed", "AddOnNotFound"];
     expect(unexplained).toEqual([
+      "WaitingForNodePools",
       "WaitingForAutoscaler",
       "WaitingForAddOns",
       "RequestedOnly",

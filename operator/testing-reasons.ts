@@ -34,7 +34,7 @@ const RULES = { network: { authorizedCIDRs: ["203.0.113.0/24"] } };
 const unreachable = { probe: { ok: false, message: "ECONNREFUSED" } };
 const etcdFailure = makeCondition("ControlPlaneAvailable", "False", { message: "etcd has no leader" });
 
-const BLOCKING: UpgradeCheck = {
+export const BLOCKING: UpgradeCheck = {
   check: "pods_not_evictable",
   severity: "blocking",
   object: { kind: "PodDisruptionBudget", namespace: "shop", name: "web" },
@@ -153,6 +153,8 @@ export const pools: [string, PoolFixture][] = [
     "UpgradeInProgress",
     aPool().withNodes(2).reconciled().withCluster(UPGRADING).withSpec({ desiredNodes: 4 }),
   ],
+  ["Paused", aPool().withNodes(2).reconciled().withCluster({ paused: true }).withSpec({ desiredNodes: 4 })],
+  ["Paused", aPool().withNodes(2).withCluster({ paused: true }).deleting()],
   ["NodesUnhealthy", aPool().withNodes(2).reconciled().withUnhealthyNode().after(240)],
   ["NotConfigured", aPool({ maxVCPUs: 12 }).withNodes(2)],
   ["AutoscalerUnavailable", autoscaled({ status: "False", message: "no image" })],
@@ -180,6 +182,7 @@ export const inConditionsOnly: { clusters: [string, ClusterFixture][]; pools: [s
     ["Available", ready()],
     ["Protected", PROTECTED],
     ["NoNodePools", aCluster().ready()],
+    ["WaitingForNodePools", withBlockedPool()],
     ["PrivateEndpoint", ready().withSpec({ publicEndpoint: false })],
     ["Applied", ready()],
     [
@@ -255,6 +258,13 @@ function duplicates() {
   const store = createStore<Cluster>({ [INDEX_NAME]: indexByName });
   store.set({ ...cluster, metadata: { ...cluster.metadata, ...older } });
   return store;
+}
+
+function withBlockedPool(): ClusterFixture {
+  const { pools } = aCluster().withPools(makePool("web")).observed;
+  return aCluster()
+    .ready()
+    .with({ pools: pools.map((one) => ({ ...one, blocked: true })) });
 }
 
 function noSubnets() {

@@ -1,5 +1,8 @@
 import type { CapiCondition } from "./kinds.ts";
 
+/** The pause is a field of the Cluster API cluster, which tenants cannot change. */
+export const PAUSED = "The platform's operator has paused the cluster; ask them to resume it.";
+
 /** The rest of a longer text of others is not read. */
 const MAX_READ_LENGTH = 4_000;
 

@@ -8,8 +8,8 @@ import type { ClusterConditionType, ClusterPhase } from "../../shared/crd/cluste
 import { clipConditionMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { listNames } from "../../shared/program/wording.ts";
-import { explainRejection } from "../capi/tenant-messages.ts";
-import { displayNameOf, isSuspended } from "../identity/identity.ts";
+import { explainRejection, PAUSED } from "../capi/tenant-messages.ts";
+import { displayNameOf, isDeleting, isSuspended } from "../identity/identity.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
 import {
@@ -26,9 +26,6 @@ import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-gate.ts";
 
 /** The next step where a tenant can only wait. */
 export const ADVICE = "If this lasts, ask the platform's operator to look at the cluster.";
-
-/** The pause is a field of the Cluster API cluster, which tenants cannot change. */
-export const PAUSED = "The platform's operator has paused the cluster; ask them to resume it.";
 
 export const SUSPENDED = `The cluster is suspended: nothing about it is changed, and what runs continues to run. ${ADVICE_BY_REASON.Suspended.kubectl}`;
 
@@ -116,17 +113,24 @@ function decideControlPlane({ cluster, capi }: ObservedCluster): ClusterConditio
   return clusterCondition(type, "False", "ControlPlaneUnavailable", message);
 }
 
+/** Pools that a quota, a duplicate name or a rejection keeps back are no workers that the cluster waits for, nor are they none. */
 function decideWorkers({ observed: { cluster, capi, pools: all }, pools }: Facts): ClusterCondition {
   const type = "WorkersReady";
   if (cluster.metadata.deletionTimestamp !== undefined) {
     const message = all.length === 0 ? "The workers are deleted." : "The workers are being deleted.";
     return clusterCondition(type, "False", "Deleting", message);
   }
+  const kept = all.filter(({ pool }) => !isDeleting(pool)).map(({ pool }) => displayNameOf(pool));
+  if (pools.length === 0 && kept.length > 0) {
+    const message = `No node pool of the cluster is made yet; look at the message of each for what it waits for: ${listNames(kept)}.`;
+    return clusterCondition(type, "Unknown", "WaitingForNodePools", message);
+  }
   if (pools.length === 0 && !capi?.state.controlPlaneInitialized) {
     const message = "The cluster has no node pools yet; those that it gets start after its control plane.";
     return clusterCondition(type, "Unknown", "WaitingForControlPlane", message);
   }
-  if (pools.length === 0) return clusterCondition(type, "True", "NoNodePools", describeNoPools(all));
+  if (pools.length === 0)
+    return clusterCondition(type, "True", "NoNodePools", "The cluster has no node pools.");
   const reasons = {
     rollingOut: "RollingOut",
     scaling: "Scaling",
@@ -139,14 +143,6 @@ function decideWorkers({ observed: { cluster, capi, pools: all }, pools }: Facts
     if (open.length > 0) return clusterCondition(type, "False", reason, describeOpenPools(open));
   }
   return clusterCondition(type, "True", "Available", "All nodes are ready.");
-}
-
-/** Pools that a quota, a duplicate name or a rejection keeps back are there, without nodes; a deleted one is about to be gone. */
-function describeNoPools(all: ObservedCluster["pools"]): string {
-  const left = all.filter(({ pool }) => pool.metadata.deletionTimestamp === undefined);
-  if (left.length === 0) return "The cluster has no node pools.";
-  const names = listNames(left.map(({ pool }) => displayNameOf(pool)));
-  return `No node pool of the cluster is made yet; look at the message of each for what it waits for: ${names}.`;
 }
 
 /** Without counts: those of each pool are in its own status, and would make a write of this one whenever they move. */
@@ -237,6 +233,11 @@ function decideUpgrading(facts: Facts): ClusterCondition | undefined {
   if (gate?.state === "checking")
     return clusterCondition("Upgrading", "True", "CheckingUpgrade", gate.message);
   if (running === undefined || target === undefined || running === target) return undefined;
+  const paused = decidePaused(facts.observed);
+  if (paused !== undefined) {
+    const message = `The upgrade from ${running} to ${target} waits. ${paused.message}`;
+    return clusterCondition("Upgrading", "True", paused.reason, message);
+  }
   const message = `Upgrading from ${running} to ${target}: ${describeStage(facts)}.`;
   return clusterCondition("Upgrading", "True", "Upgrading", message);
 }

@@ -29,13 +29,19 @@ describe("when the quotas of the organization block", () => {
     expect(conditionOf(done.with({ pools }).plan(), "Ready")).toMatchObject({ status: "True" });
   });
 
-  test("its only pool: WorkersReady names it, and does not say that there is none", () => {
+  test("its only pool: WorkersReady names it and is Unknown, for no worker is there; the cluster is ready all the same", () => {
     const fixture = blockPool(aCluster().withPools(makePool("db")), "db")
       .reconciled()
       .capiConverged();
     const pools = fixture.observed.pools.map((it) => ({ ...it, blocked: true, capi: undefined }));
-    const { message } = conditionOf(fixture.with({ pools }).plan(), "WorkersReady") ?? {};
-    expect(message).toMatch(/^No node pool of the cluster is made yet.*: db\.$/);
+    const plan = fixture.with({ pools }).plan();
+    const message = expect.stringMatching(/^No node pool of the cluster is made yet.*: db\.$/);
+    const workers = { status: "Unknown", reason: "WaitingForNodePools", message };
+    expect(conditionOf(plan, "WorkersReady")).toMatchObject(workers);
+    expect(conditionOf(plan, "Ready")).toMatchObject({ status: "True" });
+    expect(plan.status?.phase).toBe("Ready");
+    const starting = blockPool(aCluster().withPools(makePool("db")), "db").plan();
+    expect(conditionOf(starting, "WorkersReady")).toMatchObject(workers);
   });
 
   test("the growth of a pool: its size stays, its other changes are applied, and nothing waits", () => {

@@ -1,16 +1,9 @@
 import { type ConditionLike, findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { listNames } from "../../shared/program/wording.ts";
-import { explain, explainRejection } from "../capi/tenant-messages.ts";
+import { explain, explainRejection, PAUSED } from "../capi/tenant-messages.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
-import {
-  ADVICE,
-  type ClusterCondition,
-  clusterCondition,
-  type Facts,
-  PAUSED,
-  SUSPENDED,
-} from "./conditions.ts";
+import { ADVICE, type ClusterCondition, clusterCondition, type Facts, SUSPENDED } from "./conditions.ts";
 import type { ApplyFailure, ObservedCluster } from "./observe.ts";
 
 const UNAVAILABLE = `Cluster API does not respond and is retried automatically. ${ADVICE}`;
@@ -92,7 +85,8 @@ function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wai
     return { reason: "WaitingForControlPlane", message };
   }
   const workers = findCondition(conditions, "WorkersReady");
-  if (workers !== undefined && workers.status !== "True") {
+  // Unknown = no pool may be made, which the cluster does not wait for.
+  if (workers?.status === "False") {
     return { reason: "WaitingForNodes", message: workers.message };
   }
   if (state.available?.status !== "True") {

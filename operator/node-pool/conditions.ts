@@ -7,11 +7,12 @@ import { count, listNames } from "../../shared/program/wording.ts";
 import type { LivePool } from "../capi/worker-pool.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findPresentNodes, isCountReleased } from "../identity/released-count.ts";
-import { describeLeavingMachine } from "./deletion.ts";
+import { describeDeletion, describeLeavingMachine } from "./deletion.ts";
 import type { ObservedPool } from "./observe.ts";
 import {
   findClusterStall,
   findLostCluster,
+  findPause,
   findRejection,
   findUnpropagatedLabels,
   type PoolProgress,
@@ -46,7 +47,7 @@ export function decidePoolConditions(
     scaling,
     lacking === undefined ? upToDate : poolCondition("UpToDate", "False", lacking.reason, lacking.message),
     ...(isAutoscaled(observed.pool.spec) ? [decideAutoscaling(observed)] : []),
-    decideReconciling(change, stalled),
+    decideReconciling(observed, change, stalled),
     ...(stalled === undefined ? [] : [poolCondition("Stalled", "True", stalled.reason, stalled.message)]),
   ];
 }
@@ -65,8 +66,17 @@ export function describeUnhealthyNodes(names: readonly string[]): string {
   return `Unhealthy nodes: ${listNames(names)}. Cluster API replaces them if its health checks cover them; otherwise replace them by hand.`;
 }
 
-function decideReconciling(change: PoolCondition | undefined, stalled: Problem | undefined): PoolCondition {
-  const cause = change ?? stalled;
+function decideReconciling(
+  observed: ObservedPool,
+  change: PoolCondition | undefined,
+  stalled: Problem | undefined,
+): PoolCondition {
+  let cause: Problem | undefined = change ?? stalled;
+  if (change?.reason === "Deleting") {
+    // Ready says that it is a deletion, not why it waits.
+    const { reason } = findPause(observed) ?? change;
+    cause = stalled ?? { reason, message: change.message };
+  }
   if (cause === undefined) {
     return poolCondition("Reconciling", "False", "ReconciliationSucceeded", "The pool is as specified.");
   }
@@ -82,7 +92,7 @@ function decideReady(
 ): PoolCondition {
   const { pool, cluster } = observed;
   const notReady = (reason: string, message: string) => poolCondition("Ready", "False", reason, message);
-  if (pool.metadata.deletionTimestamp !== undefined) return notReady("Deleting", describeDeletion(observed));
+  if (isDeleting(pool)) return notReady("Deleting", rejection?.message ?? describeDeletion(observed));
   // What already runs stays ready when it may not grow.
   const keepsRunning = problem === observed.blocker && observed.capi !== undefined;
   if (problem !== undefined && !keepsRunning) return notReady(problem.reason, problem.message);
@@ -115,6 +125,8 @@ function findInitialWait(observed: ObservedPool, progress: PoolProgress): Proble
     const message = `The cluster ${cluster.name} is stalled: ${stall.message}`;
     return { reason: "WaitingForCluster", message };
   }
+  const pause = findPause(observed);
+  if (pause !== undefined) return { reason: pause.reason, message: `The nodes wait${pause.clause}` };
   if (isAbsent && !cluster?.controlPlaneInitialized) {
     const message =
       "The control plane of the cluster is not up yet; nodes join automatically after it. If this lasts, look at what the cluster waits for.";
@@ -151,9 +163,10 @@ function decideScaling(
     return poolCondition("Scaling", "False", "NotScaling", "The number of nodes is not changing.");
   }
   if (rejection !== undefined) return poolCondition("Scaling", "True", rejection.reason, rejection.message);
-  if (observed.cluster?.suspended) {
-    const message = `The change to ${count(desiredNodes, "node")} waits: the cluster is suspended.`;
-    return poolCondition("Scaling", "True", "Suspended", message);
+  const pause = findPause(observed);
+  if (pause !== undefined) {
+    const message = `The change to ${count(desiredNodes, "node")} waits${pause.clause}`;
+    return poolCondition("Scaling", "True", pause.reason, message);
   }
   const waits = observed.cluster?.upgrading === true && observed.capi?.replicas !== desiredNodes;
   if (waits) {
@@ -180,39 +193,42 @@ function decideUpToDate(
   const target = observed.cluster?.version;
   const isBehind = progress.version !== undefined && target !== undefined && progress.version !== target;
   const { upToDateNodes, desiredNodes } = progress;
+  const pause = progress.state === "converged" && !isBehind ? undefined : findPause(observed);
+  if (pause !== undefined && (progress.state === "rollingOut" || isBehind)) {
+    return poolCondition(type, "False", pause.reason, `The replacement of the nodes waits${pause.clause}`);
+  }
   if (progress.state === "rollingOut") {
-    return poolCondition(
-      type,
-      "False",
-      "RollingOut",
-      `${describeRollout(upToDateNodes, desiredNodes)}${describeLeavingMachine(observed)}`,
-    );
+    const message = `${describeRollout(upToDateNodes, desiredNodes)}${describeLeavingMachine(observed)}`;
+    return poolCondition(type, "False", "RollingOut", message);
   }
   if (isBehind) {
     const message = `Nodes run ${progress.version}; they follow the cluster to ${target}.`;
     return poolCondition(type, "False", "UpgradeInProgress", message);
   }
   const { blocker } = observed;
+  const isKnown = !lacksNodes(observed, progress);
   if (blocker !== undefined && !isDeleting(observed.pool))
-    return poolCondition(type, lacksNodes(progress) ? "Unknown" : "False", blocker.reason, blocker.message);
+    return poolCondition(type, isKnown ? "False" : "Unknown", blocker.reason, blocker.message);
   if (progress.state === "updating" || (progress.state === "scaling" && !progress.hasSettings)) {
     if (rejection !== undefined) return poolCondition(type, "False", rejection.reason, rejection.message);
-    if (observed.cluster?.suspended)
-      return poolCondition(type, "False", "Suspended", "The new settings wait: the cluster is suspended.");
+    if (pause !== undefined)
+      return poolCondition(type, "False", pause.reason, `The new settings wait${pause.clause}`);
     const have = isOne(upToDateNodes, desiredNodes) ? "has" : "have";
     const isCounted = upToDateNodes < desiredNodes;
     const counts = isCounted ? `: ${upToDateNodes} of ${count(desiredNodes, "node")} ${have} them` : "";
     const message = `The new settings are being applied${counts}.${describeLeavingMachine(observed)}`;
     return poolCondition(type, "False", "Updating", message);
   }
-  return lacksNodes(progress)
-    ? poolCondition(type, "Unknown", "WaitingForNodes", "There are no nodes yet.")
-    : poolCondition(type, "True", "UpToDate", "All nodes are as specified.");
+  if (isKnown) return poolCondition(type, "True", "UpToDate", "All nodes are as specified.");
+  const { reason = "WaitingForNodes", clause = "." } = pause ?? {};
+  const cause = rejection ?? { reason, message: `There are no nodes yet${clause}` };
+  return poolCondition(type, "Unknown", cause.reason, cause.message);
 }
 
-/** Whether nothing is known of nodes: none of those that the pool is to have has joined. */
-function lacksNodes({ state, desiredNodes, nodes, joining }: PoolProgress): boolean {
-  return state === "absent" || (desiredNodes > 0 && nodes <= joining.length);
+/** Whether nothing is known of nodes: none of those that the pool is to have has joined. Counters run ahead of the machines. */
+function lacksNodes({ machines }: ObservedPool, { state, desiredNodes, readyNodes }: PoolProgress): boolean {
+  const hasJoined = readyNodes > 0 || machines.some(({ node }) => node !== undefined);
+  return state === "absent" || (desiredNodes > 0 && !hasJoined);
 }
 
 /** A rollout has begun before its counter of nodes that are up to date follows. */
@@ -267,15 +283,6 @@ function describeRange(spec: NodePoolSpec, size: LivePool["size"] | undefined): 
   const exceeded = findMaximaBelowOneNode(spec);
   if (exceeded.length === 0) return range;
   return `${range} One node is allowed although it exceeds ${exceeded.join(" and ")}.`;
-}
-
-/** What is left of a pool, and of the first machine being deleted what blocks it, with the next step. */
-function describeDeletion(observed: ObservedPool): string {
-  const { cluster, machines } = observed;
-  if (cluster?.suspended) return `Deletion waits: the cluster ${cluster.name} is suspended.`;
-  if (machines.length === 0) return "The pool is being deleted.";
-  const left = `The pool is being deleted; machines left: ${machines.length}.`;
-  return `${left}${describeLeavingMachine(observed)}`;
 }
 
 /** The oldest machine that has not joined, what it waits for, and the next step. */

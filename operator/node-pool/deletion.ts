@@ -2,6 +2,17 @@ import type { Step } from "../../shared/controller/plan.ts";
 import { elapsedMs } from "../../shared/program/time.ts";
 import { machineDeploymentKind } from "../capi/kinds.ts";
 import type { ObservedPool } from "./observe.ts";
+import { findPause } from "./progress.ts";
+
+/** What is left of a pool, and of the first machine being deleted what blocks it, with the next step. */
+export function describeDeletion(observed: ObservedPool): string {
+  const { machines } = observed;
+  const pause = findPause(observed);
+  if (pause !== undefined) return `Deletion waits${pause.clause}`;
+  if (machines.length === 0) return "The pool is being deleted.";
+  const left = `The pool is being deleted; machines left: ${machines.length}.`;
+  return `${left}${describeLeavingMachine(observed)}`;
+}
 
 const ASK = "If this lasts, ask the platform's operator to look at it.";
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { UNAPPLIED_POOL_PREFIX } from "../../shared/crd/conditions.ts";
+import { clipStatusMessage, UNAPPLIED_POOL_PREFIX } from "../../shared/crd/conditions.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { findNamespaceOrganization, type Organization } from "../../shared/crd/organization.ts";
@@ -67,6 +67,8 @@ export interface ClusterOfPool {
   id: string | undefined;
   deleting: boolean;
   suspended: boolean;
+  /** Cluster API does nothing about it, by hand or for its suspension. */
+  paused: boolean;
   controlPlaneInitialized: boolean;
   /** The version requested from Cluster API, no `v`. */
   version: string | undefined;
@@ -170,6 +172,7 @@ export function observeClusterOfPool(
     id: idOf(cluster),
     deleting: cluster.metadata.deletionTimestamp !== undefined,
     suspended: isSuspended(cluster),
+    paused: capi?.paused ?? false,
     controlPlaneInitialized: capi?.controlPlaneInitialized ?? false,
     version: capi?.version,
     upgrading: findCondition(cluster.status?.conditions, "Upgrading")?.status === "True",
@@ -197,10 +200,14 @@ function findUnapplied(cluster: Cluster | undefined, poolName: string): Problem 
  * A network policy that waits alone has the message of `NetworkPolicyApplied`, any other part that of `status.unapplied`: pools are
  * made and changed meanwhile.
  */
-function findClusterProblem({ status }: Cluster): Problem | undefined {
+function findClusterProblem({ metadata, status }: Cluster): Problem | undefined {
   const stalled = findCondition(status?.conditions, "Stalled");
   const policy = findCondition(status?.conditions, "NetworkPolicyApplied");
   if (stalled?.status !== "True" || stalled.message === policy?.message) return undefined;
-  if (status?.unapplied?.some(({ message }) => message === stalled.message)) return undefined;
+  // A deletion, which is another generation, does not wait for what the specification waited for.
+  const isOutdated = stalled.observedGeneration !== metadata.generation;
+  if (isOutdated && metadata.deletionTimestamp !== undefined) return undefined;
+  const text = clipStatusMessage(stalled.message);
+  if (status?.unapplied?.some(({ message }) => message === text)) return undefined;
   return { reason: stalled.reason, message: stalled.message };
 }

@@ -7,8 +7,9 @@ import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules
 import { earliest } from "../../shared/program/time.ts";
 import { listNames } from "../../shared/program/wording.ts";
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
+import { PAUSED } from "../capi/tenant-messages.ts";
 import { hashPoolSettings, type PoolDefaults } from "../capi/worker-pool.ts";
-import { displayNameOf } from "../identity/identity.ts";
+import { displayNameOf, isDeleting } from "../identity/identity.ts";
 import { findFixedCount } from "../identity/released-count.ts";
 import { composeDesiredPool } from "./children.ts";
 import type { ObservedPool } from "./observe.ts";
@@ -170,34 +171,65 @@ function determineState(
   return readyNodes + unhealthyNodes >= desiredNodes ? "unhealthy" : "scaling";
 }
 
-/** Problems of a cluster that also block changes of its pools: of a rejection that names no part, or comes after the apply. */
+/** Problems of a cluster that a new pool of it reports as its own: of a rejection that names no part. */
 const REJECTIONS = new Set(["RejectedByClusterAPI", "QuotaExceeded", "UnsupportedByClass"]);
 
 /** What keeps this pool from its desired state, of itself or of its cluster; undefined = nothing does. */
-export function findRejection(
-  { pool, cluster, unapplied, capi, livePool }: ObservedPool,
-  progress: PoolProgress,
-): Problem | undefined {
-  if (unapplied !== undefined && pool.metadata.deletionTimestamp === undefined) return unapplied;
-  const problem = cluster?.problem;
-  if (problem === undefined || !REJECTIONS.has(problem.reason) || cluster?.deleting) return undefined;
-  // Cluster API has it already: something else was rejected.
+export function findRejection(observed: ObservedPool, progress: PoolProgress): Problem | undefined {
+  const { pool, cluster, unapplied, capi, livePool } = observed;
+  if (isDeleting(pool)) return findHeldDeletion(observed);
+  if (unapplied !== undefined) return unapplied;
+  if (cluster?.problem === undefined || cluster.deleting) return undefined;
+  const problem = findHoldingProblem(cluster);
+  if (problem === undefined) return undefined;
+  // A pool that was never made waits for its cluster for any other; one that Cluster API has taken was not rejected.
+  const isNew = livePool === undefined && pool.status?.firstReadyAt === undefined;
+  if (isNew && !REJECTIONS.has(problem.reason)) return undefined;
   if (livePool !== undefined && progress.state === "absent") return undefined;
   const isOpen =
     progress.state === "absent" || progress.state === "updating" || capi?.replicas !== progress.desiredNodes;
   if (!isOpen) return undefined;
   const message = `The node pool ${displayNameOf(pool)} cannot be changed: ${problem.message}`;
-  return { reason: problem.reason, message };
+  return findLostCluster(observed) ?? { reason: problem.reason, message };
 }
 
-/** Problems of a cluster with a version that hold back the version or the plan alone: its pools are made meanwhile. */
-const LETS_POOLS_BE_MADE = new Set(["UpgradeBlocked", "UnknownVersion", "DowngradeRefused", "UnknownPlan"]);
+/** Why Cluster API is not told that the pool is deleted, or does not delete it with its cluster; undefined = nothing keeps it. */
+function findHeldDeletion({ cluster, livePool }: ObservedPool): Problem | undefined {
+  const problem = findHoldingProblem(cluster);
+  if (cluster === undefined || problem === undefined || livePool === undefined) return undefined;
+  const why = cluster.deleting
+    ? `The node pool is deleted with the cluster ${cluster.name}.`
+    : `Deletion waits for the cluster ${cluster.name}:`;
+  return { reason: problem.reason, message: `${why} ${problem.message}` };
+}
+
+/** Problems of a cluster with a version that hold back the version or the plan alone: its pools are applied meanwhile. */
+const LETS_POOLS_BE_APPLIED = new Set([
+  "UpgradeBlocked",
+  "UnknownVersion",
+  "DowngradeRefused",
+  "UnknownPlan",
+]);
+
+/** The problem of a cluster for which nothing of its pools is applied; undefined = there is none. */
+function findHoldingProblem(cluster: ObservedPool["cluster"]): Problem | undefined {
+  const problem = cluster?.problem;
+  if (problem === undefined) return undefined;
+  return cluster?.version !== undefined && LETS_POOLS_BE_APPLIED.has(problem.reason) ? undefined : problem;
+}
 
 /** The problem of the cluster for which this pool is not in its topology yet; undefined = none keeps it out. */
 export function findClusterStall({ cluster, livePool }: ObservedPool): Problem | undefined {
-  const problem = cluster?.problem;
-  if (problem === undefined || livePool !== undefined) return undefined;
-  return cluster?.version !== undefined && LETS_POOLS_BE_MADE.has(problem.reason) ? undefined : problem;
+  return livePool === undefined ? findHoldingProblem(cluster) : undefined;
+}
+
+/**
+ * Why Cluster API does nothing about the cluster at all: its suspension, or a pause by hand; undefined = it works on it.
+ * `clause` completes a sentence that says what waits.
+ */
+export function findPause({ cluster }: ObservedPool): { reason: string; clause: string } | undefined {
+  if (cluster?.suspended) return { reason: "Suspended", clause: ": the cluster is suspended." };
+  return cluster?.paused ? { reason: "Paused", clause: `. ${PAUSED}` } : undefined;
 }
 
 /** The loss of the cluster, with which the pool is lost; undefined = it is there. */

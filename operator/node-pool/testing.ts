@@ -30,6 +30,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     id: "cluster-id",
     deleting: false,
     suspended: false,
+    paused: false,
     controlPlaneInitialized: false,
     version: "1.34.2",
     upgrading: false,

@@ -51,6 +51,7 @@ export const CONDITION_REASONS = {
     "WaitingForControlPlane",
     "WaitingForEndpoint",
     "WaitingForNodes",
+    "WaitingForNodePools",
     "WaitingForAutoscaler",
     "WaitingForAddOns",
     "RequestedOnly",
