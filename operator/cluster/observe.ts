@@ -1,4 +1,5 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
+import type { Step } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterNetwork } from "../../shared/crd/cluster-network.ts";
 import { idOf } from "../../shared/crd/identity.ts";
@@ -72,6 +73,8 @@ export interface ApplyFailure {
   /** `rejected`: the specification has to change; `unavailable`: the same may succeed later. */
   kind: "rejected" | "unavailable";
   message: string;
+  /** What was rejected; a patch changes nothing that a tenant specifies. */
+  verb?: Step["verb"];
   /** The original error. */
   cause?: unknown;
 }

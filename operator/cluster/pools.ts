@@ -1,12 +1,15 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   TAINTS_UNAVAILABLE,
   UNAPPLIED_POOL_PREFIX,
   type UnappliedPart,
 } from "../../shared/crd/conditions.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
+import { readVariable } from "../capi/cluster-state.ts";
+import type { CapiCluster } from "../capi/kinds.ts";
 import { type DesiredPool, readLivePools } from "../capi/worker-pool.ts";
 import { isExpiredPool } from "../expiry/expiry.ts";
-import { displayNameOf, isAccepted } from "../identity/identity.ts";
+import { displayNameOf, isAccepted, isDeleting } from "../identity/identity.ts";
 import { findPresentNodes } from "../identity/released-count.ts";
 import { composeDesiredPool, limitGrowth } from "../node-pool/children.ts";
 import { measurePool } from "../node-pool/progress.ts";
@@ -86,6 +89,38 @@ function findProblem(
     : `the node pool ${shown} is not created`;
   const message = `The platform cannot set taints of nodes, so ${effect}. Create it again without taints, or ask the platform's operator to enable them in Cluster API (MachineTaintPropagation).`;
   return { reason: TAINTS_UNAVAILABLE, message };
+}
+
+/**
+ * What the status said is not applied, while nothing is sent: without the pools that are gone since, and what Cluster API has as it
+ * is decided now, as after a change that was taken back.
+ */
+export function keepUnapplied(
+  { cluster, pools, capi }: ObservedCluster,
+  decided: { capiCluster: CapiCluster; unapplied: readonly UnappliedPart[] } | undefined,
+): UnappliedPart[] {
+  const there = pools.filter(({ pool }) => !isDeleting(pool));
+  const fields = new Set(there.map(({ pool }) => `${UNAPPLIED_POOL_PREFIX}${pool.metadata.name}`));
+  const isApplied = (field: string) =>
+    decided !== undefined &&
+    !decided.unapplied.some((part) => part.field === field) &&
+    isDeepStrictEqual(readPart(decided.capiCluster, field), readPart(capi?.object, field));
+  return (cluster.status?.unapplied ?? []).filter(({ field }) => {
+    // Those of the network rules are decided whatever is sent.
+    if (field.startsWith("network.")) return false;
+    const isGone = field.startsWith(UNAPPLIED_POOL_PREFIX) && !fields.has(field);
+    return !isGone && !isApplied(field);
+  });
+}
+
+/** What Cluster API gets, or has, of a part that `status.unapplied` names. */
+function readPart(capi: CapiCluster | undefined, field: string): unknown {
+  const topology = capi?.spec?.topology;
+  if (field === "version") return [topology?.version, topology?.classRef.name];
+  if (field === "controlPlaneReplicas") return topology?.controlPlane?.replicas;
+  return field.startsWith(UNAPPLIED_POOL_PREFIX)
+    ? readLivePools(capi).get(field.slice(UNAPPLIED_POOL_PREFIX.length))
+    : capi && readVariable(capi, field);
 }
 
 /** How far each pool is; one of which a part is not applied counts as it is. */

@@ -3,7 +3,6 @@ import type { Problem } from "../../shared/controller/conditions.ts";
 import { composePlan, type MetadataChange, type Plan, type Step } from "../../shared/controller/plan.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
-import type { UnappliedPart } from "../../shared/crd/conditions.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { earliest, elapsedMs } from "../../shared/program/time.ts";
@@ -26,8 +25,10 @@ import { composeBegunUpgrade, composeForeignPoolEvent, composePhaseEvents } from
 import { findHandledRecreation, findLoss, planRecreation, recordCapiUid } from "./loss.ts";
 import { decideRulesState, mustCorrectStatus } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
+import { keepUnapplied } from "./pools.ts";
 import { composeRejection } from "./rejections.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
+import { composeRejectedPatch } from "./summary.ts";
 import { decideUpgrade } from "./upgrade-gate.ts";
 import {
   adoptRestored,
@@ -84,7 +85,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     target: decision.target,
     subnet: decision.ok ? decision.subnet : undefined,
     clusterClass: decision.ok ? decision.capiCluster.spec?.topology?.classRef.name : undefined,
-    unapplied: isAsBefore ? (observed.cluster.status?.unapplied ?? []).filter(isNoRule) : unapplied,
+    unapplied: isAsBefore ? keepUnapplied(observed, decision.ok ? decision : undefined) : unapplied,
     unappliedRules: decision.ok ? decision.unappliedRules : [],
     rules,
     applied:
@@ -104,11 +105,6 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
       ...observed.pools.map((pool) => findPoolRemovalWait(observed, pool, now)),
     ]),
   };
-}
-
-/** Those of the network rules are decided whatever is sent. */
-function isNoRule({ field }: UnappliedPart): boolean {
-  return !field.startsWith("network.");
 }
 
 /** What a person has to solve, or what an accepted cluster waits for until the platform supports it. */
@@ -209,9 +205,12 @@ interface Rejection {
 const NO_REJECTION: Rejection = { problem: undefined, requeueAfterMs: undefined };
 
 /** The problem when Cluster API rejected everything, at once or after the apply. The upgrade alone waits, or is reported as a part. */
-function findRejection({ applyFailure, upgradeRejection, capi }: ObservedCluster, now: Date): Rejection {
+function findRejection(observed: ObservedCluster, now: Date): Rejection {
+  const { applyFailure, upgradeRejection, capi } = observed;
   if (applyFailure?.kind === "rejected") {
-    return { problem: composeRejection(applyFailure.message), requeueAfterMs: undefined };
+    const { verb, message } = applyFailure;
+    const problem = verb === "patch" ? composeRejectedPatch(observed, message) : composeRejection(message);
+    return { problem, requeueAfterMs: undefined };
   }
   if (upgradeRejection !== undefined) return { problem: undefined, requeueAfterMs: RETRY_REJECTED_MS };
   const late = capi?.state.lateRejection;

@@ -195,3 +195,37 @@ test("while nothing is sent, what is not applied stays reported", () => {
     expect(plan.status?.unapplied).toEqual(status?.unapplied);
   }
 });
+
+describe("of a suspended cluster, what was rejected is no longer reported", () => {
+  const [field, reason, message] = ["nodePools/gpu", "RejectedByClusterAPI", "No such size."];
+  const asked = { version: "1.35", controlPlaneReplicas: 3, publicEndpoint: false };
+  const parts = [field, ...Object.keys(asked)].map((name) => ({ field: name, reason, message }));
+  const suspended = changePools(running, { gpu: SIZE }).withSpec({ ...asked, suspend: true });
+  const { cluster } = suspended.observed;
+  const reported = suspended.with({
+    cluster: { ...cluster, status: { ...cluster.status, unapplied: parts } },
+  });
+  const fieldsOf = (fixture: ClusterFixture) =>
+    (fixture.plan().status ?? fixture.observed.cluster.status)?.unapplied?.map((part) => part.field) ?? [];
+
+  test.each<[string, ClusterFixture, string | undefined]>([
+    ["while it is specified", reported, undefined],
+    ["once its pool has the former size again", changePools(reported, { gpu: LIVE_MACHINE }), field],
+    ["once its pool is deleted", changePools(reported, { gpu: "deleted" }), field],
+    ["once its pool is gone", reported.with({ pools: reported.observed.pools.slice(0, 1) }), field],
+    ["once it has the former version again", reported.withSpec({ version: "1.34" }), "version"],
+    [
+      "once it has the former control plane again",
+      reported.withSpec({ controlPlaneReplicas: 1 }),
+      "controlPlaneReplicas",
+    ],
+    ["once it has the former endpoint again", reported.withSpec({ publicEndpoint: true }), "publicEndpoint"],
+  ])("%s", (_, fixture, taken) => {
+    expect(fieldsOf(fixture)).toEqual(parts.map((part) => part.field).filter((name) => name !== taken));
+  });
+
+  test("unless Cluster API rejects it still, which keeps what it has", () => {
+    const still = reported.with({ rejected: new Map([["machine gpu", "No such size."]]) });
+    expect(fieldsOf(still)).toContain(field);
+  });
+});

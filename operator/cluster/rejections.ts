@@ -154,6 +154,13 @@ export function composeRejection(text: string): Problem {
   return { reason: "RejectedByClusterAPI", message };
 }
 
+/** Whether a rejection is about what a tenant has specified: the status shows it, and the platform's operator has nothing to do. */
+export function isOfSpecification({ verb, message, cause }: ApplyFailure): boolean {
+  const about = findRejectionCause(message);
+  if (verb !== "apply" || about === "taints") return false;
+  return about === "quota" || (cause instanceof KubeError && cause.isInvalid);
+}
+
 /** What is said of rejected parts but the pools, which say it themselves: apart of network rules, which their condition reports. */
 export function describeRejected({
   rejected,

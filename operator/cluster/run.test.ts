@@ -40,7 +40,7 @@ async function runWith(
   const { cluster, catalogue } = fixture.observed;
   const statuses: ClusterStatus[] = [];
   const events: RecordedEvent[] = [];
-  const logged: object[] = [];
+  const logged: { level: string }[] = [];
   const accept = () => Promise.resolve({ metadata: {} });
   const client = {
     apply: (kind: unknown, object: Cluster) => {
@@ -52,7 +52,8 @@ async function runWith(
     delete: accept,
     ...failing,
   } as unknown as KubeClient;
-  const log = { warn: (fields: object) => logged.push(fields) };
+  const write = (level: string) => (fields: object) => logged.push({ ...fields, level });
+  const log = { warn: write("warn"), info: write("info") };
   const deps = { ...makeRunDeps(client, () => fixture.now), log, ...remembered };
   const { caches } = deps;
   const capi = fixture.capiObject();
@@ -91,6 +92,43 @@ test("a rejected deletion says why it waits, with a Warning and the whole error 
   const warnings = events.filter(({ type }) => type === "Warning");
   expect(warnings).toMatchObject([{ reason: "RejectedByClusterAPI", note: status?.message }]);
   expect(logged).toMatchObject([{ cluster: `${NAMESPACE}/demo`, err: { cause: rejected } }]);
+});
+
+test.each([
+  ["suspended", (fixture: ClusterFixture) => fixture.withSpec({ suspend: true })],
+  ["resumed", paused],
+])(
+  "a pause in Cluster API that is rejected as the cluster is %s is no fault of its specification",
+  async (what, act) => {
+    const jsonPatch = () => Promise.reject(rejected);
+    const { statuses, logged } = await runWith(act(aCluster().ready()), { jsonPatch });
+    const message = `Cluster API rejects that the cluster is ${what}: denied by policy. Ask the platform's operator to look at the cluster.`;
+    const stalled = { reason: "RejectedByClusterAPI", message };
+    expect(findCondition(statuses[0]?.conditions, "Stalled")).toMatchObject(stalled);
+    expect(logged).toMatchObject([{ level: "warn" }]);
+  },
+);
+
+test.each([
+  ["what a tenant has specified", "info", 422, "spec.topology.version: it is too new"],
+  ["what its quota does not allow", "info", 403, "exceeded quota: small"],
+  ["a rollout that another waits for", "info", 422, "version cannot be changed while it rolls out"],
+  [
+    "taints, which the platform does not allow",
+    "warn",
+    422,
+    "feature gate MachineTaintPropagation is disabled",
+  ],
+  ["a policy of the platform", "warn", 403, "denied by policy"],
+])("a change that Cluster API rejects for %s is logged as %s", async (_, level, status, kubeMessage) => {
+  const reason = status === 422 ? "Invalid" : "Forbidden";
+  const error = new KubeError({ status, reason, kubeMessage });
+  const apply = (kind: unknown) =>
+    kind === clusterKind ? Promise.resolve({ metadata: {} }) : Promise.reject(error);
+  const fixture = aCluster().ready().withSpec({ version: "1.35" });
+  const { logged } = await runWith(fixture, { apply } as unknown as Partial<KubeClient>);
+  expect(logged.length).toBeGreaterThan(0);
+  expect(logged.filter((line) => line.level !== level)).toEqual([]);
 });
 
 test("a rejected part whose time ends during a run is tried again all the same", async () => {

@@ -34,7 +34,7 @@ import { needsInfrastructure } from "./networks.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
 import { findUpgradeStep, reconcileCluster } from "./reconcile.ts";
-import { addRejected, type Rejections } from "./rejections.ts";
+import { addRejected, isOfSpecification, type Rejections } from "./rejections.ts";
 import { ownClusterStatus } from "./status.ts";
 import type { KnownChecks, UpgradeChecker } from "./upgrade-checks.ts";
 import { findTargetToCheck } from "./upgrade-gate.ts";
@@ -54,7 +54,7 @@ export interface ClusterDeps {
   topologyWrites: TopologyWrites;
   upgradeChecker: Pick<UpgradeChecker, "watch" | "forget">;
   now(): Date;
-  log: Pick<Logger, "warn">;
+  log: Pick<Logger, "info" | "warn">;
 }
 
 /**
@@ -166,8 +166,10 @@ async function tryApply(
       throw error;
     const change = findChange(observed, plan, failed);
     if (change.rejected !== undefined) deps.rejections.record(key, observed, change.rejected);
-    if (failed.failure.kind === "rejected")
-      deps.log.warn({ cluster: key, err: error }, "Cluster API rejected a change of a cluster");
+    if (failed.failure.kind === "rejected") {
+      const level = isOfSpecification(failed.failure) ? "info" : "warn";
+      deps.log[level]({ cluster: key, err: error }, "Cluster API rejected a change of a cluster");
+    }
     return { kind: "decideAgain", change };
   }
 }
@@ -287,9 +289,9 @@ function readFailure(error: unknown): FailedStep | undefined {
   if (!(error instanceof StepError) || error.step.kind !== capiClusterKind) return undefined;
   const { step, cause } = error;
   if (!(cause instanceof KubeError)) return undefined;
-  const message = cause.kubeMessage;
-  if (cause.isUnavailable) return { step, failure: { kind: "unavailable", message, cause } };
+  const failure = { message: cause.kubeMessage, verb: step.verb, cause };
+  if (cause.isUnavailable) return { step, failure: { kind: "unavailable", ...failure } };
   return cause.isInvalid || cause.status === 400 || cause.status === 403
-    ? { step, failure: { kind: "rejected", message, cause } }
+    ? { step, failure: { kind: "rejected", ...failure } }
     : undefined;
 }

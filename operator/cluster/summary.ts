@@ -3,6 +3,7 @@ import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { listNames } from "../../shared/program/wording.ts";
 import { explain, explainRejection, PAUSED } from "../capi/tenant-messages.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
+import { ANNOTATION_PAUSED } from "./children.ts";
 import { ADVICE, type ClusterCondition, clusterCondition, type Facts, SUSPENDED } from "./conditions.ts";
 import type { ApplyFailure, ObservedCluster } from "./observe.ts";
 
@@ -58,6 +59,15 @@ function decideReady(facts: Facts, conditions: Conditions, degraded: Problem | u
 function findRejectedDeletion(applyFailure: ApplyFailure | undefined): Problem | undefined {
   if (applyFailure?.kind !== "rejected") return undefined;
   const message = `Deletion waits. Cluster API rejects it: ${explainRejection(applyFailure.message)}. Ask the platform's operator to look at the cluster.`;
+  return { reason: "RejectedByClusterAPI", message };
+}
+
+/** The problem when Cluster API rejects a patch, which changes nothing of the specification: as a pause, or its end. */
+export function composeRejectedPatch({ cluster, capi }: ObservedCluster, text: string): Problem {
+  const isResumed = capi?.object.metadata.annotations?.[ANNOTATION_PAUSED] !== undefined;
+  const change = isResumed ? "that the cluster is resumed" : "a change that the platform makes";
+  const what = isSuspended(cluster) ? "that the cluster is suspended" : change;
+  const message = `Cluster API rejects ${what}: ${explainRejection(text)}. Ask the platform's operator to look at the cluster.`;
   return { reason: "RejectedByClusterAPI", message };
 }
 
