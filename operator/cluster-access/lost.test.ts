@@ -75,6 +75,7 @@ interface Place {
   cluster?: Partial<ObjectMeta> | "gone";
   admin?: Record<string, string>;
   isReady?: boolean;
+  hasCa?: boolean;
 }
 
 const ADMIN = { [ANNOTATION_CAPI_UID]: CAPI_UID, [ANNOTATION_CA_REVISION]: REVISION };
@@ -82,7 +83,7 @@ const ADMIN = { [ANNOTATION_CAPI_UID]: CAPI_UID, [ANNOTATION_CA_REVISION]: REVIS
 /** The caches with these accesses to a cluster that was ready, whose CA is `own`. */
 function observe(
   accesses: ClusterAccess[],
-  { capi = "there", cluster = {}, admin = ADMIN, isReady = true }: Place = {},
+  { capi = "there", cluster = {}, admin = ADMIN, isReady = true, hasCa = true }: Place = {},
 ) {
   const caches = createTestCaches();
   const demo = aCluster();
@@ -97,7 +98,7 @@ function observe(
   if (capi !== "gone")
     caches.capiClusters.set({ ...object, metadata, status: { ...object.status, conditions } });
   const ofCa = { namespace, name: nameCaSecret(name), uid: "uid-ca", resourceVersion: "1" };
-  caches.authorities.set({ apiVersion: "v1", kind: "Secret", metadata: ofCa });
+  if (hasCa) caches.authorities.set({ apiVersion: "v1", kind: "Secret", metadata: ofCa });
   const ofAdmin = { namespace, name: nameAdminSecret(name), annotations: admin };
   const data = { "ca.crt": own.certificate };
   caches.credentials.set({ apiVersion: "v1", kind: "Secret", metadata: ofAdmin, data });
@@ -113,6 +114,7 @@ function decide(caches: ReturnType<typeof createTestCaches>, access: ClusterAcce
 
 const revoked = (hours = -0.1) => ({ deletionTimestamp: at(hours) });
 const LOST = { capi: "gone" } as const;
+const NO_AUTHORITY = { hasCa: false } as const;
 const NEVER_READY = { isReady: false, cluster: { labels: { [LABEL_ID]: createId() } } };
 const ID = aCluster().metadata.labels?.[LABEL_ID] ?? "";
 
@@ -124,6 +126,12 @@ test.each<[string, ClusterAccess, Place, string]>([
     anAccess(revoked()),
     { capi: "starting" },
     "wait WaitingForControlPlane",
+  ],
+  [
+    "to a cluster whose CA and kubeconfig are gone waits for one of them",
+    anAccess(revoked()),
+    NO_AUTHORITY,
+    "wait InfrastructureLost",
   ],
   [
     "to a lost cluster, restored without its status, waits",
@@ -203,6 +211,7 @@ test("an access of an earlier cluster takes no place of another", () => {
 
 test.each<[string, ClusterAccess, Place]>([
   ["InfrastructureLost", anAccess(revoked()), LOST],
+  ["InfrastructureLost", anAccess(revoked()), NO_AUTHORITY],
   ["WaitingForControlPlane", anAccess(revoked()), { capi: "starting" }],
   ["WaitingForControlPlane", anAccess(), { admin: { [ANNOTATION_CAPI_UID]: "former" } }],
   ["ClusterRecreated", anAccess({}, { certificate: outdated }), {}],
@@ -222,6 +231,13 @@ test.each<[string, ClusterAccess, Place]>([
     expect(toRestWords(problem.message)).not.toMatch(/\bspec\.|label|annotation|kubectl|namespace/i);
   },
 );
+
+test("a deleted access to a cluster whose CA and kubeconfig are gone does not say that its API server is not up", () => {
+  const access = anAccess(revoked());
+  expect(observe([access], NO_AUTHORITY).decide(access)).toMatchObject({
+    message: expect.stringMatching(/^The certificate authority of blue and its kubeconfig are lost/),
+  });
+});
 
 test("the accesses to a cluster are looked at again when it is to be made anew, and when its CA is another one", () => {
   const { caches } = observe([anAccess()]);

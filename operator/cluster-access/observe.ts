@@ -8,7 +8,7 @@ import type { Caches } from "../caches.ts";
 import { findOlderDuplicate } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { findHeldCa } from "../tenant/authority.ts";
+import { findAuthority, findHeldCa } from "../tenant/authority.ts";
 import { isSignedBy } from "../tenant/sign.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
 
@@ -26,6 +26,8 @@ export interface ObservedAccess {
   tenant: Tenant | undefined;
   /** Cluster API has the cluster, and it is this platform's. */
   hasCapi: boolean;
+  /** Its API server is up, and both its CA and its kubeconfig are gone from Cluster API: nothing opens it any more. */
+  lacksAuthority: boolean;
   /** Its CA is not known to be that of the Cluster API cluster that is there now. */
   isCaUnsettled: boolean;
   /** A foreign Cluster API cluster has the name of its cluster. */
@@ -60,6 +62,8 @@ export function observeAccess(
     cluster: caches.clusters.get(clusterKey),
     tenant: tenant?.state.controlPlaneInitialized === true ? tenant : undefined,
     hasCapi: capi !== undefined,
+    lacksAuthority:
+      capi?.state.controlPlaneInitialized === true && findAuthority(caches, clusterKey) === undefined,
     isCaUnsettled: findCa(caches, clusterKey, tenant)?.kind === "former",
     nameTaken,
     siblings: caches.accesses.byIndex(INDEX_CLUSTER, clusterKey).filter(isSibling),

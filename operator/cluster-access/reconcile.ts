@@ -152,11 +152,14 @@ function decideRevocation(observed: ObservedAccess, now: Date): AccessDecision {
   const { clusterName } = access.spec;
   const end = findExpiry(access);
   const expiresAt = end > now ? end : undefined;
-  if (hasCapi) {
+  if (hasCapi && !observed.lacksAuthority) {
     const message = `The API server of ${clusterName} is not up; the rights of this access are taken away there as soon as it is.`;
     return { kind: "wait", reason: "WaitingForControlPlane", message, expiresAt };
   }
-  const message = `The cluster ${clusterName} is lost, and may come back with the rights of this access: they are taken away then. The access is gone at once when the cluster is made anew or deleted. ${ADVICE_BY_REASON[INFRASTRUCTURE_LOST].kubectl}`;
+  const lost = observed.lacksAuthority
+    ? `The certificate authority of ${clusterName} and its kubeconfig are lost, so that nothing opens its API server, where the rights of this access may still be used: they are taken away once one of the two is restored.`
+    : `The cluster ${clusterName} is lost, and may come back with the rights of this access: they are taken away then.`;
+  const message = `${lost} The access is gone at once when the cluster is made anew or deleted. ${ADVICE_BY_REASON[INFRASTRUCTURE_LOST].kubectl}`;
   return { kind: "wait", reason: INFRASTRUCTURE_LOST, message, expiresAt };
 }
 
