@@ -22,11 +22,13 @@ export interface HttpEnv {
     sourceAddress: string | undefined;
     /** addRoute: the pattern of the path, as in the OpenAPI document; undefined until an operation matched. */
     route: string | undefined;
-    /** authenticateCaller: undefined until then; on a path of no operation that of a valid credential. */
+    /** authenticateCaller, the token service of the registry; on a path of no operation that of a valid credential. */
     principal: Principal | undefined;
+    /** The token service of the registry: that of a cluster, which is no principal. */
+    credential: { id: string; orgId: string } | undefined;
     /** authorizeCaller: undefined outside an organization. */
     membership: Membership | undefined;
-    /** addRoute */
-    input: RequestInput;
+    /** addRoute: undefined until an operation has accepted path and query. */
+    input: RequestInput | undefined;
   };
 }

@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { beforeEach, expect, test } from "vitest";
 import { readStack } from "../../e2e/platform/stack/testing.ts";
 import { setUp } from "../../e2e/testing/set-up.ts";
@@ -5,7 +6,7 @@ import { createRegistry } from "../../shared/program/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/index.ts";
 import { type createApp, memberHooks } from "../app.ts";
 import { type AuthenticatorOptions, createAuthenticator } from "../http/authentication/authenticator.ts";
-import type { RateClass, RateLimit } from "../http/limits.ts";
+import type { RateClass, RateLimit, RequestLimits } from "../http/limits.ts";
 import { bindUser } from "../members/index.ts";
 import { projectObservations } from "../resources/project/index.ts";
 import { projected } from "../resources/project/testing.ts";
@@ -22,10 +23,10 @@ beforeEach(async () => {
 });
 
 /** A replica with a separate quota. */
-function createReplica(name: RateClass, limit: RateLimit): ReturnType<typeof createApp> {
+function createReplica(name: RateClass, limit: RateLimit, others: Partial<RequestLimits> = {}) {
   const { config, ...deps } = { ...api.deps, metrics: createRegistry() };
   const rates = { ...config.limits.rates, [name]: limit };
-  const limited = { ...deps, config: { ...config, limits: { ...config.limits, rates } } };
+  const limited = { ...deps, config: { ...config, limits: { ...config.limits, ...others, rates } } };
   const issuers = config.issuers.map((issuer) => ({ ...issuer, uuidSubjects: true }));
   const apiTokens = createApiTokenVerifier(limited);
   const bind = (...[user, groups]: Parameters<AuthenticatorOptions["bindUser"]>) =>
@@ -36,11 +37,11 @@ function createReplica(name: RateClass, limit: RateLimit): ReturnType<typeof cre
 }
 
 /** Requests a token to pull, from one address. */
-function requestToken(app: ReturnType<typeof createApp>, password: string) {
+function requestToken(app: ReturnType<typeof createApp>, password: string, outgoing?: EventEmitter) {
   const authorization = `Basic ${Buffer.from(`ci:${password}`).toString("base64")}`;
   const incoming = { socket: { remoteAddress: "192.0.2.1" } };
   const path = `/registry/token?service=x&scope=repository:org-${orgId}/web:pull`;
-  return app.request(path, { headers: { authorization } }, { incoming });
+  return app.request(path, { headers: { authorization } }, { incoming, outgoing });
 }
 
 async function createToken(): Promise<string> {
@@ -110,4 +111,19 @@ test("a request of someone else for an organization's images takes nothing of it
   for (const foreign of [bob, bob]) expect((await requestToken(app, foreign)).status).toBe(200);
   expect((await requestToken(app, password)).status).toBe(200);
   expect((await requestToken(app, own)).status).toBe(429);
+});
+
+test("what callers without a credential leave unread keeps no API token and no credential from its token", async () => {
+  const app = createReplica("default", { burst: 100, ...SLOWLY }, { maxUnreadBytes: 100_000 });
+  /** Nothing of the response is ever read: nothing says that it is closed. */
+  const leaveUnread = async (remoteAddress: string) => {
+    const incoming = { socket: { remoteAddress, destroy: () => undefined } };
+    const unread = await app.request("/registry/jwks.json", {}, { incoming, outgoing: new EventEmitter() });
+    return unread.status;
+  };
+  const passwords = [await createToken(), await createCredential()];
+  for (const address of ["192.0.2.1", "192.0.2.2"]) while ((await leaveUnread(address)) === 200);
+  expect(await leaveUnread("192.0.2.3")).toBe(429);
+  const requests = passwords.map((password) => () => requestToken(app, password, new EventEmitter()));
+  expect(await statusesOf(requests)).toEqual([200, 200]);
 });

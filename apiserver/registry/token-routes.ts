@@ -51,6 +51,7 @@ export function addTokenRoutes(router: Router, deps: Deps, useRegistry: UseRegis
     const now = deps.now();
     if (password.startsWith(CREDENTIAL_PREFIX)) {
       const credential = await router.limiter.authenticateHolder(credentials, password, c);
+      c.set("credential", credential);
       router.limiter.countInOrganization(credential.orgId, c);
       const access = scopes
         .filter(({ orgId }) => orgId === credential.orgId)
@@ -59,6 +60,7 @@ export function addTokenRoutes(router: Router, deps: Deps, useRegistry: UseRegis
     }
     const control = router.limiter.limit(router.access, { method: "get", access: "signed-in" }, c);
     const principal = await control.authenticate(`Bearer ${password}`);
+    c.set("principal", principal);
     const memberships = await findMemberships(router, principal, scopes);
     for (const orgId of memberships.keys()) router.limiter.countInOrganization(orgId, c);
     const access = grantAccess(memberships, scopes);

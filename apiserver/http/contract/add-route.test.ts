@@ -185,6 +185,40 @@ test("the handler of a POST must return the response of transact or runOnce", ()
   expect(router.operations).toHaveLength(2);
 });
 
+test("a write whose turn comes when its caller leaves its whole share unread is 429 before its effect", async () => {
+  const limits = { ...DEFAULT_REQUEST_LIMITS, maxConcurrentWrites: 1 };
+  const router: Router = { ...createRouter("admin", []), tenantLimits: createTenantLimits(limits) };
+  const path = "/api/v1/organizations/{orgID}/things";
+  const turns: PromiseWithResolvers<void>[] = [];
+  addRoute(
+    router,
+    {
+      method: "delete",
+      path,
+      operationId: "deleteThings",
+      tag: "Things",
+      summary: "Delete all things",
+      access: "clusters:create",
+      responses: { 204: { description: "Deleted." } },
+    },
+    async (c) => {
+      const turn = Promise.withResolvers<void>();
+      turns.push(turn);
+      await turn.promise;
+      return c.body(null, 204);
+    },
+  );
+  const headers = { authorization: "Bearer good" };
+  const send = () => router.app.request(path.replace("{orgID}", ORG_ID), { method: "DELETE", headers });
+  const first = send();
+  await vi.waitFor(() => expect(turns).toHaveLength(1));
+  const waiting = send();
+  await vi.waitFor(() => expect(router.tenantLimits.writes.countWaiting(ORG_ID)).toBe(1));
+  router.unread.open([{ key: `user ${ORG_ID}`, name: "this user", part: 1 / 8 }]).force(125);
+  turns[0]?.resolve();
+  expect([(await first).status, (await waiting).status, turns.length]).toEqual([204, 429, 1]);
+});
+
 test("a body counts among those of its user until it is its turn, and no longer", async () => {
   const limits = { ...DEFAULT_REQUEST_LIMITS, maxConcurrentWrites: 1 };
   const router: Router = {

@@ -63,7 +63,13 @@ export function addRoute<
     (c) =>
       runWithTenantSlot(
         c,
-        { limits: router.tenantLimits, kind: kindOf(operation, c), deadlineMs: REQUEST_DEADLINE_MS },
+        {
+          limits: router.tenantLimits,
+          kind: kindOf(operation, c),
+          deadlineMs: REQUEST_DEADLINE_MS,
+          // Again: the responses of those before it may be unread by now.
+          beginTurn: () => router.unread.requireCapacity(findHolders(c)),
+        },
         async (slot) => {
           if (operation.body === undefined) await slot.acquire();
           return handle(c, createCall(router, operation, c, slot) as Parameters<typeof handle>[1]);
@@ -119,7 +125,7 @@ function toRoutePath(path: string): string {
 
 function kindOf(operation: Operation, c: Context<HttpEnv>): RequestKind {
   if (operation.method === "get") return "read";
-  return isDryRun(c.get("input").query) ? "dry run" : "write";
+  return isDryRun(c.get("input")?.query) ? "dry run" : "write";
 }
 
 /**

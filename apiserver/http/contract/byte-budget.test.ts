@@ -58,8 +58,50 @@ test("callers without a credential have a quarter together, from however many ad
   budget.open(from("192.0.2.1")).add(131_072);
   expect(() => budget.open(from("192.0.2.1")).add(1)).toThrow(refusal(429, "for this address"));
   budget.open(from("192.0.2.2")).add(131_072);
-  expect(() => budget.open(from("192.0.2.3")).add(1)).toThrow(refusal(429, "for callers who are no users"));
+  expect(() => budget.open(from("192.0.2.3")).add(257)).toThrow(refusal(429, "for callers who are no users"));
   budget.open([holder("user", 1 / 8)]).add(131_072);
+});
+
+test("while others use up a share, a caller still has a 1,024th of that, and no more", () => {
+  const budget = create(1_048_576);
+  const organization = holder("organization", 1 / 4);
+  for (const name of ["a", "b"]) budget.open([holder(name, 1 / 8), organization]).add(131_072);
+  const another = [holder("another", 1 / 8), organization];
+  budget.requireCapacity(another);
+  budget.open(another).add(256);
+  expect(() => budget.open(another).add(1)).toThrow(refusal(429, "for this organization"));
+});
+
+test("the credential of a cluster has a share of its own, within its organization's, and none of those without one", () => {
+  const values: Record<string, unknown> = { sourceAddress: "192.0.2.1", credential: { id: "c", orgId: "o" } };
+  const holders = findHolders({ get: (name: string) => values[name] } as Context<HttpEnv>);
+  expect(holders.map(({ key, part }) => [key, part])).toEqual([
+    ["credential c", 1 / 8],
+    ["organization o", 1 / 4],
+  ]);
+});
+
+test("to make room the oldest accounts of a holder beyond its share are cut off, nobody else's and never the last one", () => {
+  const budget = create(1_048_576);
+  const [user, organization] = [holder("user", 1 / 8), holder("organization", 1 / 4)];
+  const cut: string[] = [];
+  const open = (name: string, holders: ByteHolder[], bytes: number) => {
+    const account = budget.open(holders, () => cut.push(name));
+    account.force(bytes);
+    account.makeRoom();
+    return account;
+  };
+  open("of another", [holder("other", 1 / 8)], 131_072);
+  open("oldest", [user, organization], 100_000);
+  open("older", [user, organization], 31_072);
+  expect(cut).toEqual([]);
+  open("large", [user, organization], 200_000);
+  expect(cut).toEqual(["oldest", "older"]);
+  open("of a member", [holder("member", 1 / 8), organization], 100_000);
+  expect(cut).toEqual(["oldest", "older", "large"]);
+  budget.open([holder("third", 1 / 8), organization]).force(180_000);
+  open("small", [holder("fourth", 1 / 8), organization], 256);
+  expect(cut).toHaveLength(3);
 });
 
 test("an account that is complete makes room for another one, and its bytes count until it is closed", () => {

@@ -15,14 +15,17 @@ export interface ByteHolder {
 /** Counts the bytes that this process keeps for its callers, each within its share. */
 export interface ByteBudget {
   /**
-   * Throws 429 with Retry-After while a holder has its whole share, and 503 while the budget is used up and the first
-   * holder, who calls, has more than is guaranteed to each.
+   * Throws 429 with Retry-After while the caller, who is the first holder, has its whole share; 429 and 503 while a share
+   * with others, or the budget, is used up, and the caller has more than is guaranteed to it in that.
    */
   requireCapacity(holders: readonly ByteHolder[]): void;
   /** The most bytes that the accounts of these holders can have together, however long a caller waits. */
   findShare(holders: readonly ByteHolder[]): number;
-  /** Opens an account. Throws 429 with Retry-After for a holder that has as many as it may have at once. */
-  open(holders: readonly ByteHolder[]): ByteAccount;
+  /**
+   * Opens an account; `cutOff` ends what its bytes are kept for. Throws 429 with Retry-After for a holder that has as many
+   * as it may have at once.
+   */
+  open(holders: readonly ByteHolder[], cutOff?: () => void): ByteAccount;
 }
 
 export interface ByteAccount {
@@ -33,6 +36,11 @@ export interface ByteAccount {
   add(bytes: number): void;
   /** Counts bytes that are kept in any case. */
   force(bytes: number): void;
+  /**
+   * Cuts off and closes the oldest other accounts of a holder while that has more than its share, and the caller more than
+   * is guaranteed to it.
+   */
+  makeRoom(): void;
   /** The account no longer counts among those that a holder may have at once; its bytes do until it is closed. */
   complete(): void;
   /** Gives back what was counted. */
@@ -52,20 +60,23 @@ export const CALLER_PART = 1 / 8;
 /** The most that a response to a GET has by default, unless it is a stream. */
 export const MAX_READ_BYTES = DEFAULT_REQUEST_LIMITS.maxUnreadBytes * CALLER_PART;
 const ORGANIZATION_PART = 1 / 4;
-/**
- * All callers who are no users together: those without a valid credential, whatever number of addresses they have, and
- * programs with a credential of their own.
- */
+/** All callers without a valid credential together, whatever number of addresses they have. */
 const ANONYMOUS_PART = 1 / 4;
 /**
- * What every caller has while others use up the budget, 128 KiB of responses and 64 KiB of bodies by default, so that
- * small requests are never refused for what others send or leave unread.
+ * What every caller has of a share or of the budget that others use up: of the whole 128 KiB of responses and 64 KiB of
+ * bodies by default, of a quarter a quarter of that. So small requests are never refused for what others leave unread.
  */
 const GUARANTEED_PART = 1 / 1024;
 
 interface Use {
   bytes: number;
   accounts: number;
+}
+
+/** What an account needs to be cut off in favour of a later one. */
+interface OpenAccount {
+  holders: readonly ByteHolder[];
+  end: () => void;
 }
 
 /** A budget for one process, so that slow clients cannot fill its memory, and none of them takes it from the others. */
@@ -75,6 +86,8 @@ export function createByteBudget({
   what,
 }: ByteBudgetOptions): ByteBudget {
   const uses = new Map<string, Use>();
+  /** The oldest first. */
+  const openAccounts = new Set<OpenAccount>();
   let total = 0;
   const useOf = ({ key }: ByteHolder) => uses.get(key) ?? { bytes: 0, accounts: 0 };
   const busy = (name?: string) =>
@@ -86,11 +99,26 @@ export function createByteBudget({
     );
 
   function requireCapacity(holders: readonly ByteHolder[], bytes: number): void {
-    const full = holders.find((holder) => useOf(holder).bytes + bytes > maxBytes * holder.part);
+    const full = holders.find((holder) => isBeyond(holders, holder, bytes));
     if (full !== undefined) throw busy(full.name);
-    const [caller] = holders;
-    const guaranteed = caller === undefined ? 0 : maxBytes * GUARANTEED_PART - useOf(caller).bytes;
-    if (total + bytes > maxBytes && bytes > guaranteed) throw busy();
+    if (total + bytes > maxBytes && ownOf(holders) + bytes > maxBytes * GUARANTEED_PART) throw busy();
+  }
+
+  /** The bytes of the caller, who is the first holder. */
+  const ownOf = ([caller]: readonly ByteHolder[]) =>
+    caller === undefined ? Number.POSITIVE_INFINITY : useOf(caller).bytes;
+
+  /** Whether a holder has more than its share with these bytes, and the caller more than is guaranteed to it. */
+  function isBeyond(holders: readonly ByteHolder[], holder: ByteHolder, bytes: number): boolean {
+    const share = maxBytes * holder.part;
+    return useOf(holder).bytes + bytes > share && ownOf(holders) + bytes > share * GUARANTEED_PART;
+  }
+
+  function makeRoomFor(kept: OpenAccount, holder: ByteHolder): void {
+    for (const account of openAccounts) {
+      if (!isBeyond(kept.holders, holder, 0)) return;
+      if (account !== kept && account.holders.some(({ key }) => key === holder.key)) account.end();
+    }
   }
 
   function count(holders: readonly ByteHolder[], { bytes, accounts }: Use): void {
@@ -107,7 +135,7 @@ export function createByteBudget({
   return {
     requireCapacity: (holders) => requireCapacity(holders, 1),
     findShare: (holders) => Math.floor(maxBytes * Math.min(1, ...holders.map(({ part }) => part))),
-    open(holders) {
+    open(holders, cutOff) {
       const full = holders.find((holder) => useOf(holder).accounts >= maxAccounts * holder.part);
       if (full !== undefined) throw busy(full.name);
       count(holders, { bytes: 0, accounts: 1 });
@@ -122,26 +150,48 @@ export function createByteBudget({
         if (isArriving) count(holders, { bytes: 0, accounts: -1 });
         isArriving = false;
       };
+      const close = () => {
+        if (!isOpen) return;
+        isOpen = false;
+        openAccounts.delete(account);
+        complete();
+        count(holders, { bytes: -own, accounts: 0 });
+      };
+      const account: OpenAccount = {
+        holders,
+        end() {
+          close();
+          cutOff?.();
+        },
+      };
+      openAccounts.add(account);
       return {
         add(bytes) {
           requireCapacity(holders, bytes);
           force(bytes);
         },
         force,
-        complete,
-        close() {
-          if (!isOpen) return;
-          isOpen = false;
-          complete();
-          count(holders, { bytes: -own, accounts: 0 });
+        makeRoom() {
+          for (const holder of holders) makeRoomFor(account, holder);
         },
+        complete,
+        close,
       };
     },
   };
 }
 
-/** For whom a request is served: its user and organization, or without a valid credential the address. */
+/**
+ * For whom a request is served: its user and organization, a cluster's credential and its organization, or without a
+ * valid credential the address.
+ */
 export function findHolders(c: Context<HttpEnv>): ByteHolder[] {
+  const credential = c.get("credential");
+  if (credential !== undefined)
+    return [
+      { key: `credential ${credential.id}`, name: "this credential", part: CALLER_PART },
+      toOrganizationHolder(credential.orgId),
+    ];
   const principal = c.get("principal");
   if (principal === undefined) {
     const address = c.get("sourceAddress") ?? "";
@@ -153,8 +203,10 @@ export function findHolders(c: Context<HttpEnv>): ByteHolder[] {
   const orgId = c.get("membership")?.orgId;
   return [
     { key: `user ${principal.userId}`, name: "this user", part: CALLER_PART },
-    ...(orgId === undefined
-      ? []
-      : [{ key: `organization ${orgId}`, name: "this organization", part: ORGANIZATION_PART }]),
+    ...(orgId === undefined ? [] : [toOrganizationHolder(orgId)]),
   ];
+}
+
+function toOrganizationHolder(orgId: string): ByteHolder {
+  return { key: `organization ${orgId}`, name: "this organization", part: ORGANIZATION_PART };
 }

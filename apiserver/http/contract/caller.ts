@@ -225,7 +225,8 @@ function createSignedInCall<C>(
 ): SignedInCall<unknown, unknown, unknown, C> {
   let body: { value: unknown; json: unknown } | undefined;
   const { principal } = caller.author;
-  const { params, query } = c.get("input");
+  const input = c.get("input");
+  const query = input?.query;
   const { db, kube } = router.deps;
   const { context } = slot;
   const deps = { ...router.deps, db: forTenant(db, context), kube: bindToTenant(kube, context) };
@@ -246,7 +247,7 @@ function createSignedInCall<C>(
   return {
     requestId: c.get("requestId"),
     deps,
-    params,
+    params: input?.params,
     query,
     async readBody() {
       if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);

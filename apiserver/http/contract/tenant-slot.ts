@@ -69,13 +69,22 @@ export interface RequestSlots extends TenantSlot {
   acquireComputation(): Promise<void>;
 }
 
+/** How a request waits for its turn, and runs. */
+interface RequestTurn {
+  limits: TenantLimits;
+  kind: RequestKind;
+  deadlineMs: number;
+  /** Called when a write or dry run has its first slot, before its effect; what it throws refuses the request. */
+  beginTurn?: () => void;
+}
+
 /**
  * Runs a request for its tenant: the organization, or the caller where there is none. It waits in the tenant's queues.
  * A read or a dry run ends when the client disconnects or `deadlineMs` is over; a write that has begun (transactAs) is completed.
  */
 export async function runWithTenantSlot<T>(
   c: Context<HttpEnv>,
-  { limits, kind, deadlineMs }: { limits: TenantLimits; kind: RequestKind; deadlineMs: number },
+  { limits, kind, deadlineMs, beginTurn }: RequestTurn,
   run: (slot: RequestSlots) => Promise<T>,
 ): Promise<T> {
   const principal = c.get("principal");
@@ -85,6 +94,7 @@ export async function runWithTenantSlot<T>(
   const endsAtMs = performance.now() + deadlineMs;
   const { context, end } = createContext(c, kind, tenant, endsAtMs);
   let free: (() => void) | undefined;
+  let hasBegun = false;
   let endComputation: (() => void) | undefined;
   const slot: RequestSlots = {
     context,
@@ -99,7 +109,10 @@ export async function runWithTenantSlot<T>(
       return context.signal;
     },
     async acquire() {
-      if (kind !== "read") free ??= await takeSlot(slots, tenant, c.req.raw.signal);
+      if (kind === "read") return;
+      free ??= await takeSlot(slots, tenant, c.req.raw.signal);
+      if (!hasBegun) beginTurn?.();
+      hasBegun = true;
     },
     async acquireComputation() {
       endComputation ??= await takeSlot(limits.computations, tenant, c.req.raw.signal);

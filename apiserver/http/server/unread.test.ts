@@ -67,6 +67,7 @@ async function serve(responseSeconds: number) {
     c.set("log", createLogger({ name: "test", level: "silent" }));
     c.header("Cache-Control", "public");
     c.set("principal", { kind: "user", userId: c.req.query("user") } as Principal);
+    c.set("input", { params: {}, query: { dry_run: c.req.query("dry_run") !== undefined } });
     await next();
   });
   app.use("/left", async (_, next) => {
@@ -114,7 +115,11 @@ async function serve(responseSeconds: number) {
     },
     /** The server no longer sends /endless. */
     endlessEnded: endlessEnded.promise,
-    read: (path: string) => fetch(`${address}${path}`),
+    /** A GET unless the method is said. */
+    read: (request: string) => {
+      const [path, method = "GET"] = request.split(" ").toReversed();
+      return fetch(`${address}${path}`, { method });
+    },
     /** Sends a request for /left and leaves before its response; resolves once the server has dealt with it. */
     leave: async (user: string): Promise<void> => {
       const socket = connect({ port: Number(new URL(address).port), host: "127.0.0.1" });
@@ -124,24 +129,21 @@ async function serve(responseSeconds: number) {
   };
 }
 
-test.each(["/large", "/sized", "/json"])(
-  "reads of %s beyond the bytes that a caller leaves unread are 429, until it has read them; others are served",
-  async (path) => {
+test.each(["GET /large?", "GET /sized?", "GET /json?", "POST /large?dry_run&"])(
+  "responses of %s beyond the bytes that a caller leaves unread are 429, until it has read them; others are served",
+  async (request) => {
     const { leaveUnread, read } = await serve(600);
-    const socket = await leaveUnread(`GET ${path}?user=a`);
-    const refused = await read(`${path}?user=a`);
-    expect([
-      refused.status,
-      refused.headers.get("retry-after"),
-      refused.headers.get("cache-control"),
-    ]).toEqual([429, "1", "private, no-cache"]);
+    const socket = await leaveUnread(`${request}user=a`);
+    const refused = await read(`${request}user=a`);
+    const headers = ["retry-after", "cache-control"].map((name) => refused.headers.get(name));
+    expect([refused.status, ...headers]).toEqual([429, "1", "private, no-cache"]);
     expect(await refused.json()).toMatchObject({ error: { code: "rate_limited" } });
     expect((await read("/small?user=a")).status).toBe(200);
-    const other = await read(`${path}?user=b`);
+    const other = await read(`${request}user=b`);
     expect([other.status, (await other.arrayBuffer()).byteLength]).toEqual([200, LARGE_BYTES]);
     socket.destroy();
     await vi.waitFor(async () => {
-      const again = await read(`${path}?user=a`);
+      const again = await read(`${request}user=a`);
       await again.arrayBuffer();
       expect(again.status).toBe(200);
     }, PATIENT);
@@ -164,11 +166,15 @@ test("a read that is larger than a caller's whole share is 400 for good, and tak
   expect((await (await read("/large?user=a")).arrayBuffer()).byteLength).toBe(LARGE_BYTES);
 });
 
-test("what a write has done is reported to a caller who leaves responses unread, and counts", async () => {
+test("what a write has done is reported beyond its caller's share, for which the oldest unread response is cut off", async () => {
   const { leaveUnread, read } = await serve(600);
-  await leaveUnread("POST /large?user=a");
-  await leaveUnread("POST /large?user=a");
-  expect((await read("/small?user=a")).status).toBe(429);
+  const oldest = await leaveUnread("GET /large?user=a");
+  const ofAnother = await leaveUnread("GET /large?user=b");
+  const closed = once(oldest, "close");
+  expect((await (await read("POST /large?user=a")).arrayBuffer()).byteLength).toBe(LARGE_BYTES);
+  oldest.resume();
+  await closed;
+  expect([oldest.bytesRead < LARGE_BYTES, ofAnother.destroyed]).toEqual([true, false]);
 });
 
 test("a response that is not read in its time is cut off, and takes no room any longer", async () => {
@@ -261,15 +267,11 @@ test.each([
   await endlessEnded;
 });
 
-test("a streamed file that fails is cut off: its client does not take a part for the whole", async () => {
-  const { read } = await serve(600);
-  const response = await read("/failing?user=a");
-  await expect(response.arrayBuffer()).rejects.toThrow("terminated");
-});
-
-test("a file that fails before anything is sent is refused as any other response", async () => {
+test("a file that fails is refused before anything is sent, and then cut off: no part is taken for the whole", async () => {
   const { read } = await serve(600);
   expect((await read("/unreadable?user=a")).status).toBe(500);
+  const response = await read("/failing?user=a");
+  await expect(response.arrayBuffer()).rejects.toThrow("terminated");
 });
 
 test("a short file is sent with its length, and counts that", async () => {

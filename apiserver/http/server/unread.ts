@@ -3,6 +3,7 @@ import type { Http2ServerResponse } from "node:http2";
 import type { Context, MiddlewareHandler } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type ByteBudget, findHolders } from "../contract/byte-budget.ts";
+import { isDryRun } from "../contract/caller.ts";
 import { JSON_TYPE } from "../contract/download.ts";
 import { STREAMED_FILE_BYTES, streamedFiles } from "../contract/stream-file.ts";
 import type { HttpEnv } from "../env.ts";
@@ -18,9 +19,10 @@ const STREAM_TYPE = /^text\/event-stream\b/;
 
 /**
  * Counts the bytes of each response until its client has read them: one that still has some after `maxSeconds` is cut
- * off, and a streamed file once it has some of them that long, or after an hour. A read beyond the budget gets 429 or 503
- * instead of its response, and one that is larger than its caller's share 400; what a write has done is reported all the
- * same. Streams have bounds of their own.
+ * off, and a streamed file once it has some of them that long, or after an hour. A read or dry run beyond the budget gets
+ * 429 or 503 instead of its response, and one that is larger than its caller's share 400. What a write has done is reported
+ * all the same: beyond the share of its caller or organization their oldest unread responses are cut off for it. Streams
+ * have bounds of their own.
  */
 export function limitUnread(budget: ByteBudget, maxSeconds: number): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
@@ -33,10 +35,10 @@ export function limitUnread(budget: ByteBudget, maxSeconds: number): MiddlewareH
     const bytes = file === undefined ? await readLength(c) : STREAMED_FILE_BYTES;
     // The client may have left meanwhile: then no event ends the account.
     if (outgoing.closed) return;
-    const refusal = keepWithin(budget, c, { outgoing, bytes });
-    if (refusal !== undefined) replaceResponse(c, refusal);
     // A response that waits behind another one of its connection has no socket itself yet.
     const cutOff = () => incoming.socket.destroy();
+    const refusal = keepWithin(budget, c, { outgoing, bytes, cutOff });
+    if (refusal !== undefined) replaceResponse(c, refusal);
     const deadline = setTimeout(cutOff, maxSeconds * 1000);
     const end = file && setTimeout(cutOff, MAX_FILE_MS);
     if (file !== undefined) file.onPiece = () => deadline.refresh();
@@ -76,17 +78,23 @@ async function readLength(c: Context<HttpEnv>): Promise<number> {
 function keepWithin(
   budget: ByteBudget,
   c: Context<HttpEnv>,
-  { outgoing, bytes }: { outgoing: ServerResponse | Http2ServerResponse; bytes: number },
+  {
+    outgoing,
+    bytes,
+    cutOff,
+  }: { outgoing: ServerResponse | Http2ServerResponse; bytes: number; cutOff: () => void },
 ): Response | undefined {
   const holders = findHolders(c);
-  const account = budget.open(holders);
+  const account = budget.open(holders, cutOff);
   outgoing.once("close", () => account.close());
   try {
-    if (c.req.method === "GET" && c.res.status < 400) {
+    const hasChanged = c.req.method !== "GET" && !isDryRun(c.get("input")?.query);
+    if (!hasChanged && c.res.status < 400) {
       const share = budget.findShare(holders);
       if (bytes > share) throw tooLarge(bytes, share);
       account.add(bytes);
     } else account.force(bytes);
+    if (hasChanged && c.res.status < 400) account.makeRoom();
     return undefined;
   } catch (error) {
     const refusal = handleError(error, c);
