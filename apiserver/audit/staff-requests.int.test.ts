@@ -58,6 +58,18 @@ test("a request of staff that is refused is recorded as failed", async () => {
   ]);
 });
 
+test("of a long value of the query the beginning is recorded, never half a character", async () => {
+  const target = `${"a".repeat(255)}\u{1F600}`;
+  const response = await api.request("GET", `${PATH}?target=${encodeURIComponent(target)}&limit=0`, {
+    token: staff.token,
+    headers: { "x-request-id": "long-value" },
+  });
+  expect(response.status).toBe(400);
+  expect(await findByRequest("long-value")).toEqual([
+    expect.objectContaining({ after: { status: 400, query: { limit: "0", target: "a".repeat(255) } } }),
+  ]);
+});
+
 test("requests without the role write into no organization's log", async () => {
   const { body: org } = await api.request("POST", "/api/v1/organizations", {
     token: outsider.token,

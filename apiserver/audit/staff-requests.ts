@@ -1,3 +1,4 @@
+import { cutText } from "../../shared/program/wording.ts";
 import type { Deps } from "../deps.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import type { StaffRequest } from "../http/contract/router.ts";
@@ -21,13 +22,13 @@ export async function recordStaffRequest(
 ): Promise<void> {
   const entry = {
     action: actionOf(request.operation.operationId),
-    target: { kind: "path", id: request.path.slice(0, MAX_PATH_LENGTH) },
+    target: { kind: "path", id: cutText(request.path, MAX_PATH_LENGTH) },
   };
   if (author.asStaff === true) {
     const orgId = idSchema.safeParse(request.orgId);
     const query = Object.entries(request.query).map(([name, value]) => [
-      name.slice(0, MAX_QUERY_VALUE_LENGTH),
-      value.slice(0, MAX_QUERY_VALUE_LENGTH),
+      cutText(name, MAX_QUERY_VALUE_LENGTH),
+      cutText(value, MAX_QUERY_VALUE_LENGTH),
     ]);
     await recordAudit(deps.db, author, {
       ...entry,

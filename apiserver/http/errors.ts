@@ -1,3 +1,5 @@
+import { cutText } from "../../shared/program/wording.ts";
+
 /** The closed list of error codes of this API, each with one status. */
 const STATUS_BY_CODE = {
   bad_request: 400,
@@ -116,10 +118,7 @@ function shortenDetail({ field, code, message }: ErrorDetail): ErrorDetail {
 /** Cuts between code points and marks the cut. */
 function shorten(text: string, length: number): string {
   if (text.length <= length) return text;
-  return `${text
-    .slice(0, length - 1)
-    .toWellFormed()
-    .replace(/\uFFFD$/, "")}…`;
+  return `${cutText(text, length - 1)}…`;
 }
 
 /** The HTTP status of an error code. */

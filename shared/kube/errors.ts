@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cutText } from "../program/wording.ts";
 
 export interface KubeErrorFields {
   /** HTTP status of the response; 0 without one (see `reason`). */
@@ -184,7 +185,7 @@ export function toKubeError(
   return new KubeError({
     status: response.status,
     reason: httpReason(response.status),
-    kubeMessage: text.trim().slice(0, 300) || "the response had no body",
+    kubeMessage: cutText(text.trim(), 300) || "the response had no body",
     retryAfterMs,
     request,
   });

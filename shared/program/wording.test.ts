@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { count, findNearest, listNames, suggestNearest } from "./wording.ts";
+import { count, cutText, findNearest, listNames, suggestNearest } from "./wording.ts";
 
 const FIELDS = ["name", "k8s_version", "node_pools", "vcpus", "memory_gb", "min_nodes", "max_nodes", "plan"];
 
@@ -62,4 +62,15 @@ test.each([
 test("of long names a sentence has fewer than six", () => {
   const [one, other, third] = ["a", "b", "c"].map((letter) => letter.repeat(317));
   expect(listNames([one, other, third].map(String))).toBe(`${one}, ${other}, and 1 more`);
+});
+
+test.each([
+  ["abc", 5, "abc"],
+  ["abc", 2, "ab"],
+  ["a\u{1F600}b", 2, "a"],
+  ["a\u{1F600}b", 3, "a\u{1F600}"],
+  ["a\uD83D", 5, "a"],
+  ["\uDE00a", 5, "\uFFFDa"],
+])("of %j at most %d units are %j, well formed", (text, length, expected) => {
+  expect(cutText(text, length)).toBe(expected);
 });

@@ -5,6 +5,17 @@ export function count(amount: number, noun: string, plural = `${noun}s`): string
   return `${amount} ${amount === 1 ? noun : plural}`;
 }
 
+/**
+ * The beginning of a text, at most so many UTF-16 units of it, well formed: half a surrogate pair at the cut is left out.
+ * Postgres stores no other text as JSON, and strict readers of JSON refuse it.
+ */
+export function cutText(text: string, maxLength: number): string {
+  return text
+    .slice(0, maxLength)
+    .replace(/[\uD800-\uDBFF]$/, "")
+    .toWellFormed();
+}
+
 /** For the names in a sentence: the rest of it, with the next step, is shorter than a message may be. */
 const MAX_LISTED = 6;
 const MAX_LISTED_LENGTH = 640;

@@ -72,7 +72,7 @@ function compose({ note, lines, invoice }: WholeCreditNote): InvoiceContent {
   const head = composeHead(toXmlDocument({ note, invoice }));
   const reason = exemptionReasonOf(note.vatCase);
   const rows = lines.flatMap(({ description, amountCents }) =>
-    cutText(description).map((label, index) => ({
+    splitText(description).map((label, index) => ({
       label,
       unitPrice: "",
       quantity: "",
@@ -102,6 +102,6 @@ function toXmlDocument({ note, invoice }: Omit<WholeCreditNote, "lines">): XmlDo
 }
 
 /** At blanks, where there are some. */
-function cutText(text: string): string[] {
+function splitText(text: string): string[] {
   return text.match(new RegExp(`.{1,${ROW_LENGTH}}(?=\\s|$)|.{1,${ROW_LENGTH}}`, "gsu")) ?? [text];
 }

@@ -1,4 +1,5 @@
 import type { JWTHeaderParameters, JWTPayload } from "jose";
+import { cutText } from "../../../shared/program/wording.ts";
 import { DEFAULT_STAFF_ROLE, type IssuerConfig } from "./issuer-config.ts";
 import {
   hasAcceptedType,
@@ -51,9 +52,7 @@ export function explainToken(
 /** A value of a token as JSON, shortened. */
 export function show(value: unknown): string {
   const text = JSON.stringify(value) ?? "missing";
-  return text.length <= MAX_SHOWN_CHARACTERS
-    ? text
-    : `${text.slice(0, MAX_SHOWN_CHARACTERS).toWellFormed()}…`;
+  return text.length <= MAX_SHOWN_CHARACTERS ? text : `${cutText(text, MAX_SHOWN_CHARACTERS)}…`;
 }
 
 function explainAudience({ aud }: JWTPayload, { audiences }: IssuerConfig): ClaimFinding {
