@@ -8,13 +8,15 @@ import { finalKey, uploadKey } from "./stored-file.ts";
 const EVERY_MS = 5 * 60_000;
 /** Longer than an upload may take: what is removed cannot come back. */
 const UNBOUND_MS = 60 * 60_000;
+/** What was announced within a day counts in the limit of a day, used or not. */
+const COUNTED_MS = 24 * 60 * 60_000;
 const BATCH = 100;
 
 type JobDeps = Pick<Deps, "config" | "db" | "now">;
 
 /**
- * Removes attachments that no message has taken within an hour, with their objects, and the uploaded objects of all
- * others. Without a store there are none. While the store is not available the jobs fail and are tried again.
+ * Removes the objects of attachments that no message has taken within an hour, after a day their rows, and the uploaded
+ * objects of all others. Without a store there are none. While the store is not available the jobs fail and are tried again.
  */
 export function attachmentJobs(deps: JobDeps): PeriodicJob[] {
   const { attachmentStorage } = deps.config;
@@ -42,9 +44,13 @@ async function sweepUnbound({ db, now }: JobDeps, store: ObjectStore, signal: Ab
       if (signal.aborted) break;
       await store.remove(uploadKey(row));
       await store.remove(finalKey(row));
-      await deleteDiscarded(db, row);
+      await markUploadRemoved(db, row);
     }
     return rows.length;
+  });
+  await repeatBatches(BATCH, signal, async () => {
+    const before = new Date(now().getTime() - COUNTED_MS);
+    return (await deleteDiscarded(db, before, BATCH)).length;
   });
 }
 

@@ -126,7 +126,10 @@ const SWEPT = {
   ticketId: ticketAttachments.ticketId,
 };
 
-/** Marks unused attachments of all organizations created before `before`, so that no message can use them later. */
+/**
+ * Marks unused attachments of all organizations created before `before` whose objects are there, so that no message can
+ * use them later.
+ */
 export async function discardUnbound(
   db: Queryable,
   before: Date,
@@ -136,7 +139,13 @@ export async function discardUnbound(
   const unbound = db
     .select({ id: ticketAttachments.id })
     .from(ticketAttachments)
-    .where(and(isNull(ticketAttachments.messageId), lt(ticketAttachments.createdAt, before)))
+    .where(
+      and(
+        isNull(ticketAttachments.messageId),
+        eq(ticketAttachments.uploadRemoved, false),
+        lt(ticketAttachments.createdAt, before),
+      ),
+    )
     .orderBy(asc(ticketAttachments.createdAt))
     .limit(limit)
     .for("update", { skipLocked: true });
@@ -147,17 +156,29 @@ export async function discardUnbound(
     .returning(SWEPT);
 }
 
-/** Forgets an attachment whose objects are removed. */
-export async function deleteDiscarded(db: Queryable, { orgId, id }: SweptAttachment): Promise<void> {
-  await db
-    .delete(ticketAttachments)
+/** Deletes attachments of all organizations that were announced before `before` and whose objects are removed unused. */
+export async function deleteDiscarded(
+  db: Queryable,
+  before: Date,
+  limit: number,
+): Promise<Pick<AttachmentRow, "id">[]> {
+  const discarded = db
+    .select({ id: ticketAttachments.id })
+    .from(ticketAttachments)
     .where(
       and(
-        eq(ticketAttachments.orgId, orgId),
-        eq(ticketAttachments.id, id),
+        isNull(ticketAttachments.messageId),
         isNotNull(ticketAttachments.discardedAt),
+        eq(ticketAttachments.uploadRemoved, true),
+        lt(ticketAttachments.createdAt, before),
       ),
-    );
+    )
+    .orderBy(asc(ticketAttachments.createdAt))
+    .limit(limit);
+  return db
+    .delete(ticketAttachments)
+    .where(inArray(ticketAttachments.id, discarded))
+    .returning({ id: ticketAttachments.id });
 }
 
 /** Attachments in messages, announced before `before`, whose uploaded object is still there. */
