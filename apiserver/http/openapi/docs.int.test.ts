@@ -60,6 +60,17 @@ describe("/docs", () => {
     expect((await api.request("GET", "/docs?q=%20", { as: null })).body).toBe(whole);
   });
 
+  test("searches of an address for ever new words are 429, one that is kept is not, and another address has its own", async () => {
+    const search = async (words: string, remoteAddress: string) =>
+      api.app.request(`/docs?q=${words}`, {}, { incoming: { socket: { remoteAddress } } });
+    const words = Array.from({ length: 12 }, (_, n) => `cluster${n}`);
+    const responses = await Promise.all(words.map((one) => search(one, "192.0.2.1")));
+    expect(responses.map(({ status }) => status)).toEqual([...Array(10).fill(200), 429, 429]);
+    expect(responses[11]?.headers.get("retry-after")).toMatch(/^[12]$/);
+    expect((await search("cluster1", "192.0.2.1")).status).toBe(200);
+    expect((await search("cluster11", "192.0.2.2")).status).toBe(200);
+  });
+
   test("shows every operation, and needs nothing from elsewhere", async () => {
     const { body: document } = await api.request("GET", "/openapi.json", { as: null });
     const { body: page, headers } = await api.request("GET", "/docs", { as: null });

@@ -3,6 +3,8 @@ import type { Context } from "hono";
 import { isNotModified } from "../contract/etag.ts";
 import type { Router } from "../contract/router.ts";
 import type { HttpEnv } from "../env.ts";
+import { ApiError } from "../errors.ts";
+import { createTokenBuckets, toAddressKey } from "../rate-limits/rate-limit.ts";
 import { compress, wantsGzip } from "../server/compress.ts";
 import { PAGE_POLICY } from "./docs-assets.ts";
 import { buildReference, MAX_SEARCH_LENGTH, type Reference } from "./docs-page.ts";
@@ -10,6 +12,12 @@ import { buildDocument, type OpenApiDocument } from "./document.ts";
 
 /** Each has at most the bytes of the entries that a search shows. */
 const KEPT_SEARCHES = 50;
+
+/**
+ * Searches that are not kept: each takes the processor for some 20 ms, so all of them a tenth of it, and those of one
+ * address a hundredth.
+ */
+const SEARCH_RATES = { ofAddress: { burst: 10, perMinute: 30 }, ofProcess: { burst: 30, perMinute: 300 } };
 
 /** A text that is the same as long as this process runs, in both of its encodings. */
 interface Static {
@@ -21,7 +29,8 @@ interface Static {
 /**
  * Serves the OpenAPI document as /openapi.json and as the page /docs, to which / and /docs/ redirect. Both are built and
  * compressed at the first request; caches keep them for five minutes, and then ask by ETag whether they have changed.
- * The query `q` of the page searches it; the last searches are kept, since they cost more than most requests.
+ * The query `q` of the page searches it; the last searches are kept, since they cost more than most requests, and others
+ * are 429 beyond the rates of an address and of all.
  */
 export function addDocumentRoutes(router: Router, publicUrl: string): void {
   let document: OpenApiDocument | undefined;
@@ -34,7 +43,9 @@ export function addDocumentRoutes(router: Router, publicUrl: string): void {
     return document;
   };
 
-  const search = (built: Reference, query: string) => {
+  const countSearch = createSearchLimit();
+  const search = (c: Context<HttpEnv>, built: Reference, query: string) => {
+    if (!searches.has(query)) countSearch(c);
     const found = searches.get(query) ?? built.search(query).then(prepare);
     searches.delete(query);
     searches.set(query, found);
@@ -55,7 +66,11 @@ export function addDocumentRoutes(router: Router, publicUrl: string): void {
     page ??= reference.then((built) => prepare(built.page));
     c.header("Content-Security-Policy", PAGE_POLICY);
     const query = c.req.query("q")?.trim().slice(0, MAX_SEARCH_LENGTH).trim() ?? "";
-    return serve(c, await (query === "" ? page : search(await reference, query)), "text/html; charset=UTF-8");
+    return serve(
+      c,
+      await (query === "" ? page : search(c, await reference, query)),
+      "text/html; charset=UTF-8",
+    );
   });
   for (const path of ["/", "/docs/"]) {
     router.app.get(path, (c) => {
@@ -64,6 +79,22 @@ export function addDocumentRoutes(router: Router, publicUrl: string): void {
       return c.redirect("/docs");
     });
   }
+}
+
+/** Counts a search, by its address and with all others. Throws 429. */
+function createSearchLimit(): (c: Context<HttpEnv>) => void {
+  const ofAddress = createTokenBuckets(SEARCH_RATES.ofAddress);
+  const ofProcess = createTokenBuckets(SEARCH_RATES.ofProcess);
+  const count = (buckets: typeof ofAddress, key: string) => {
+    const { allowed, retryAfterSeconds } = buckets.take(key);
+    if (allowed) return;
+    const message = `Too many searches; try again in ${retryAfterSeconds} s.`;
+    throw new ApiError("rate_limited", message, { retryAfterSeconds });
+  };
+  return (c) => {
+    count(ofAddress, toAddressKey(c.get("sourceAddress") ?? ""));
+    count(ofProcess, "");
+  };
 }
 
 async function prepare(text: string): Promise<Static> {
