@@ -68,22 +68,25 @@ interface Territory {
 
 /**
  * Parts of countries that do not belong to the VAT territory of the European Union: Art. 6 of Directive 2006/112/EC as
- * amended by Directive (EU) 2019/475. Those with a code of their own in ISO 3166-1 (AX, FO, GL, GP, GF,
- * MQ, RE, YT, MF) are other countries here anyway.
+ * amended by Directive (EU) 2019/475, and by Art. 5(2) what the Treaties do not apply to: the countries and territories of
+ * Annex II to the TFEU, and the Faroe Islands (Art. 355(5) TFEU). Those with a code of their own in ISO 3166-1 (AX, BL, FO,
+ * GF, GL, GP, MF, MQ, NC, PF, PM, RE, TF, WF, YT) are other countries here anyway.
  */
 const EXCLUDED: readonly Territory[] = [
   // Las Palmas and Santa Cruz de Tenerife; Ceuta and Melilla.
   { country: "ES", postalCode: /^(?:35|38|51|52)\d{3}$/ },
-  // The overseas departments and Saint Martin, which also have codes of their own.
-  { country: "FR", postalCode: /^97[1-8]\d{2}$/ },
+  // Overseas: 971-974, 976, 978 by Art. 6; 975, 977, 984 and 986-988 by Annex II. 980 is Monaco: see TREATED_AS.
+  { country: "FR", postalCode: /^(?:97[1-8]|98[4678])\d{2}$/ },
+  // Greenland; the Faroe Islands, whose codes alone have three digits.
+  { country: "DK", postalCode: /^(?:39\d{2}|\d{3})$/ },
   // Åland.
   { country: "FI", postalCode: /^22\d{3}$/ },
   // Heligoland and Büsingen.
   { country: "DE", postalCode: /^(?:27498|78266)$/ },
-  // Livigno and Campione d'Italia.
-  { country: "IT", postalCode: /^(?:23041|22061)$/ },
+  // Livigno and Campione d'Italia; San Marino and Vatican City, whose codes are among those of Italy.
+  { country: "IT", postalCode: /^(?:23041|22061|4789\d|00120)$/ },
   // Mount Athos.
-  { country: "GR", postalCode: /^63086$/ },
+  { country: "GR", postalCode: /^6308[67]$/ },
 ];
 
 /** Transactions with these are treated as those with the country: Art. 7 of Directive 2006/112/EC. */
