@@ -4,6 +4,7 @@ import type { Author } from "../http/authentication/principal.ts";
 import { addPerson, type Person } from "../testing/issuer.ts";
 import { setUpTestService } from "../testing/service.ts";
 import { recordAudit } from "./record.ts";
+import { listAuditEntries } from "./store.ts";
 import { auditLog } from "./table.ts";
 
 const { api, issuer } = setUpTestService();
@@ -91,6 +92,22 @@ describe("the tenant's audit log", () => {
     const now = encodeURIComponent(new Date(Date.now() + 1000).toISOString());
     expect(await only(`?from=${now}`)).toEqual([]);
     expect(await only(`?to=${now}`)).toEqual(["organization.create", "thing.one", "thing.two"]);
+  });
+
+  test("of large entries reads no more than a page has room for, and all pages have each entry once", async () => {
+    const names = Array.from({ length: 6 }, (_, n) => `thing.${n}`);
+    const after = { text: "a".repeat(400_000) };
+    for (const name of names) await recordAudit(api.deps.db, authorOf(owner), { ...entry(name), after });
+    const stored = await listAuditEntries(api.deps.db, { orgId, limit: 100 });
+    expect(stored).toHaveLength(4);
+    const seen: string[] = [];
+    for (let cursor = ""; cursor !== "end"; ) {
+      const { body } = await read(`?limit=100${cursor}`);
+      expect(body.items.length).toBeLessThan(4);
+      seen.push(...actions(body));
+      cursor = body.next_cursor === null ? "end" : `&cursor=${body.next_cursor}`;
+    }
+    expect(seen).toEqual(["organization.create", ...names]);
   });
 
   test.each(["?from=yesterday", "?actor=", "?limit=0", "?cursor=1", "?who=me"])(

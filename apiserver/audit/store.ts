@@ -1,6 +1,22 @@
-import { and, asc, eq, gt, gte, isNull, lt, notInArray, or, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  asc,
+  eq,
+  getTableColumns,
+  gt,
+  gte,
+  isNull,
+  lt,
+  lte,
+  notInArray,
+  or,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 import type { Database, Queryable } from "../db/client.ts";
+import { measureRows } from "../db/columns.ts";
 import { prepareStatement } from "../db/statement.ts";
+import { MAX_PAGE_BYTES } from "../http/contract/page.ts";
 import { SERVICE_ACCOUNT_PREFIX } from "./present.ts";
 import { type AuditRow, auditLog, auditPositions, awaitedDeletions, refusedRequests } from "./table.ts";
 
@@ -73,13 +89,19 @@ interface AuditFilter {
 }
 
 /**
- * Entries in the order in which they became visible, one more than `limit`. A reader that continues after the last
- * entry it saw misses none: an entry that is committed late gets a late position, whatever its time.
+ * Entries in the order in which they became visible, one more than `limit`, or as many as fill a page. A reader that
+ * continues after the last entry it saw misses none: one that is committed late gets a late position, whatever its time.
  */
-export async function listAuditEntries(db: Database, filter: AuditFilter): Promise<AuditRow[]> {
+export async function listAuditEntries(
+  db: Database,
+  filter: AuditFilter,
+): Promise<(AuditRow & { isFollowed: boolean })[]> {
   await assignPositions(db);
-  return db
-    .select()
+  const page = db
+    .select({
+      ...getTableColumns(auditLog),
+      ...measureRows(auditLog.position, [auditLog.before, auditLog.after]),
+    })
     .from(auditLog)
     .where(
       and(
@@ -93,7 +115,9 @@ export async function listAuditEntries(db: Database, filter: AuditFilter): Promi
       ),
     )
     .orderBy(asc(auditLog.position))
-    .limit(filter.limit + 1);
+    .limit(filter.limit + 1)
+    .as("page");
+  return db.select().from(page).where(lte(page.bytesBefore, MAX_PAGE_BYTES)).orderBy(asc(page.position));
 }
 
 /**

@@ -3,6 +3,7 @@ import { createId } from "../../shared/program/id.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../testing/app.ts";
 import { makeOrganization, type Person, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
 import { startTestService } from "../testing/service.ts";
+import { listMessages } from "./store.ts";
 import { createTicketRequests } from "./testing.ts";
 
 let issuer: TestIssuer;
@@ -148,6 +149,20 @@ describe("a conversation", () => {
     );
     expect(textsOf(nil)).toHaveLength(5);
   });
+});
+
+test("no more of long messages is read than a page has room for, and all pages have each message once", async () => {
+  const org = await makeOrganization(api, issuer);
+  const id = await requests.open(org, { body: "0" });
+  // 96 KiB each.
+  for (let n = 1; n <= 12; n++) await write(org, id, `${n}${"\u20AC".repeat(32_766)}`);
+  const rows = await listMessages(api.deps.db, { id, orgId: org.id }, { internal: false }, { limit: 100 });
+  expect(rows).toHaveLength(12);
+  const [first, whole] = [await requests.send(org, "GET", `/${id}/messages?limit=100`), [] as string[]];
+  const next = await requests.send(org, "GET", `/${id}/messages?limit=100&cursor=${first.body.next_cursor}`);
+  for (const page of [first, next]) whole.push(...textsOf(page).map((text) => text.replaceAll("\u20AC", "")));
+  expect([first.body.items.length, whole]).toEqual([11, Array.from({ length: 13 }, (_, n) => String(n))]);
+  expect(next.body.next_cursor).toBeNull();
 });
 
 describe("20 writers on one ticket", () => {

@@ -10,13 +10,15 @@ import {
   inArray,
   isNull,
   lt,
+  lte,
   ne,
   or,
   type SQL,
   sql,
 } from "drizzle-orm";
 import type { Database, Queryable } from "../db/client.ts";
-import type { PageRequest } from "../http/contract/page.ts";
+import { measureRows } from "../db/columns.ts";
+import { MAX_PAGE_BYTES, type PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
 import {
   type TicketCategory,
@@ -229,28 +231,30 @@ export async function insertMessage(
 }
 
 /**
- * Messages of a ticket, the oldest first; one row more than `limit`. Without the internal ones, these do not even count
- * as positions of a cursor.
+ * Messages of a ticket, the oldest first; one row more than `limit`, or as many as fill a page. Without the internal
+ * ones, these do not even count as positions of a cursor.
  */
 export async function listMessages(
   db: Queryable,
   { id, orgId }: Pick<TicketRow, "id" | "orgId">,
   { internal }: { internal: boolean },
   { cursor, limit }: PageRequest,
-): Promise<TicketMessageRow[]> {
+): Promise<(TicketMessageRow & { isFollowed: boolean })[]> {
   const isShown = and(
     eq(ticketMessages.orgId, orgId),
     eq(ticketMessages.ticketId, id),
     internal ? undefined : eq(ticketMessages.internal, false),
   );
-  return db
-    .select(columns)
+  const page = db
+    .select({ ...columns, ...measureRows(ticketMessages.number, [ticketMessages.body]) })
     .from(ticketMessages)
     .where(
       and(isShown, cursor === undefined ? undefined : gt(ticketMessages.number, numberOf(cursor, isShown))),
     )
     .orderBy(asc(ticketMessages.number))
-    .limit(limit + 1);
+    .limit(limit + 1)
+    .as("page");
+  return db.select().from(page).where(lte(page.bytesBefore, MAX_PAGE_BYTES)).orderBy(asc(page.number));
 }
 
 /** Any UUID is a position: that of the message with this id, else of the last one with a smaller id. */

@@ -27,6 +27,16 @@ describe("a page of rows", () => {
   });
 });
 
+test("rows that were cut by their bytes say that others follow", () => {
+  const cut = (isFollowed: boolean) =>
+    toPage(
+      rows(2).map((row) => ({ ...row, isFollowed })),
+      100,
+      (row) => row.id,
+    );
+  expect([cut(true).next_cursor, cut(false).next_cursor]).toEqual([id(1), null]);
+});
+
 describe("the query of a list", () => {
   test.each<[Record<string, unknown>, number]>([
     [{}, 50],

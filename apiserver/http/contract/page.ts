@@ -56,19 +56,18 @@ export function pageSchema<T extends z.ZodType>(item: T, name: string) {
 
 /**
  * Presents the first `limit` of `rows`, which were read with `limit + 1` and ordered by id, or as many as
- * MAX_PAGE_BYTES have room for, at least one. The cursor is the id of the last row, so that concurrent inserts and
- * deletes neither repeat nor skip a row.
+ * MAX_PAGE_BYTES have room for, at least one. Rows that were cut by measureRows say whether others follow. The cursor is
+ * the id of the last row, so that concurrent inserts and deletes neither repeat nor skip a row.
  */
-export function toPage<Row extends { id: string }, Item>(
+export function toPage<Row extends { id: string; isFollowed?: boolean }, Item>(
   rows: readonly Row[],
   limit: number,
   present: (row: Row) => Item,
 ): Page<Item> {
-  return cutPage(rows.slice(0, limit), {
-    present,
-    cursorOf: ({ id }) => id,
-    next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null,
-  });
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const isFollowed = rows.length > limit || last?.isFollowed === true;
+  return cutPage(shown, { present, cursorOf: ({ id }) => id, next: isFollowed ? (last?.id ?? null) : null });
 }
 
 /** How the rows of a page become its items and its cursor. */
