@@ -1,6 +1,8 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
+import { organizations } from "../organizations/table.ts";
 import type { TestApp } from "../testing/app.ts";
 import {
   addPerson,
@@ -274,4 +276,24 @@ describe("an invitation", () => {
     const path = `/api/v1/me/invitations/${body.id}/accept`;
     expect((await api.request("POST", path, { token: person.token })).status).toBe(404);
   });
+});
+
+test("of more than 1,000 invitations of an address the newest are shown, the newest first", async () => {
+  const person = await issuer.createPerson();
+  const invited = Array.from({ length: 1001 }, () => ({ id: createId(), orgId: createId() }));
+  await api.deps.db
+    .insert(organizations)
+    .values(invited.map(({ orgId }) => ({ id: orgId, name: "Inviting", slug: `inviting-${orgId}` })));
+  const expiresAt = new Date(Date.now() + DAY_MS);
+  await api.deps.db
+    .insert(members)
+    .values(invited.map((ids) => ({ ...ids, email: person.email, role: "viewer" as const, expiresAt })));
+  const { body } = await api.request("GET", "/api/v1/me", { token: person.token });
+  const shown = body.invitations.map(({ id }: { id: string }) => id);
+  expect(shown).toEqual(
+    invited
+      .slice(1)
+      .map(({ id }) => id)
+      .toReversed(),
+  );
 });

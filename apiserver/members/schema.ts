@@ -123,7 +123,8 @@ export const meRecord = z
       )
       .max(1000)
       .openapi({
-        description: "Pending invitations to the caller's verified e-mail address, ordered by id.",
+        description:
+          "The newest 1,000 pending invitations to the caller's verified e-mail address, the newest first.",
       }),
     roles: z
       .array(

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, ne, sql } from "drizzle-orm";
 import { createId, NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
@@ -162,8 +162,8 @@ export type PendingInvitation = Pick<
 };
 
 /**
- * The pending invitations of a person's e-mail address, or the one with an id, ordered by id; none to an organization
- * of which the person is a direct member already.
+ * The newest 1,000 pending invitations of a person's e-mail address, or the one with an id, the newest first; none to an
+ * organization of which the person is a direct member already.
  */
 export async function findPendingInvitations(
   db: Queryable,
@@ -191,7 +191,7 @@ export async function findPendingInvitations(
           where other.org_id = ${members.orgId} and other.user_id = ${userId} and other.source = 'direct')`,
       ),
     )
-    .orderBy(asc(members.id))
+    .orderBy(desc(members.id))
     .limit(1000);
 }
 
