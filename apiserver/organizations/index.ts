@@ -15,7 +15,6 @@ export { presentOrganization } from "./present.ts";
 export { keepProtection } from "./protection.ts";
 export { billingEmailSchema, organizationPage, vatIdSchema } from "./schema.ts";
 export {
-  countOrganizationsCreatedBy,
   findDeletedOrganizations,
   findKnownOrganizations,
   findOrganization,

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, inArray, isNotNull, isNull, type Placeholder, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, type Placeholder, sql } from "drizzle-orm";
 import type { Labels } from "../../shared/crd/labels.ts";
 import { mapAmounts, type QuotaAmounts, type QuotaName } from "../../shared/crd/quota.ts";
 import { NIL_ID } from "../../shared/program/id.ts";
@@ -113,15 +113,6 @@ export async function insertOrganization(
     .onConflictDoNothing({ target: organizations.slug, where: isNull(organizations.deletedAt) })
     .returning(organizationColumns);
   return row;
-}
-
-/** How many organizations a user has created that are not deleted. */
-export async function countOrganizationsCreatedBy(db: Queryable, userId: string): Promise<number> {
-  const [row] = await db
-    .select({ total: count() })
-    .from(organizations)
-    .where(and(eq(organizations.createdBy, userId), isNull(organizations.deletedAt)));
-  return row?.total ?? 0;
 }
 
 /** Settings to change; `undefined` leaves one unchanged. */

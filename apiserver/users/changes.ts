@@ -2,12 +2,12 @@ import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { ApiError, describeExcess, validationFailed } from "../http/errors.ts";
-import { countOrganizationsCreatedBy } from "../organizations/index.ts";
-import type { UserQuotaAmounts } from "./config.ts";
+import { toCreationLimit, type UserQuotaAmounts } from "./config.ts";
 import {
   lockUser,
   readUserIdentity,
   readUserQuotas,
+  readUserUse,
   type UserIdentity,
   type UserQuotas,
   updateUserIssuer,
@@ -15,8 +15,9 @@ import {
 } from "./store.ts";
 
 /**
- * Refuses another organization to a user who has created as many as the quota allows. Holds the user's row lock until
- * the transaction ends, so that concurrent creates are counted one after the other. Throws 422 quota_exceeded.
+ * Refuses another organization to a user who has created as many as the quota allows, or within 30 days four times as
+ * many with those that are deleted, for each leaves a Namespace. Holds the user's row lock until the transaction ends,
+ * so that concurrent creates are counted one after the other. Throws 422 quota_exceeded.
  */
 export async function requireOrganizationQuota(
   tx: Queryable,
@@ -25,12 +26,20 @@ export async function requireOrganizationQuota(
 ): Promise<void> {
   await lockUser(tx, userId);
   const { effective } = await readUserQuotas(tx, userId, defaults);
+  const use = await readUserUse(tx, userId);
   const limit = effective.organizations;
-  const used = await countOrganizationsCreatedBy(tx, userId);
-  if (used < limit) return;
-  throw new ApiError("quota_exceeded", `The quota of organizations is ${limit}, ${used} in use.`, {
-    details: [describeExcess("organizations", { limit, used })],
-  });
+  if (use.organizations >= limit) {
+    const message = `The quota of organizations is ${limit}, ${use.organizations} in use.`;
+    const details = [describeExcess("organizations", { limit, used: use.organizations })];
+    throw new ApiError("quota_exceeded", message, { details });
+  }
+  const created = { limit: toCreationLimit(limit), used: use.created };
+  if (created.used < created.limit) return;
+  throw new ApiError(
+    "quota_exceeded",
+    `The quota of organizations within 30 days is ${created.limit}, deleted ones included; ${created.used} were created.`,
+    { details: [describeExcess("organizations_per_30_days", created)] },
+  );
 }
 
 /** The quotas of a user, under the user's row lock. Throws 404. */

@@ -1,4 +1,4 @@
-import { desc, eq } from "drizzle-orm";
+import { desc, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
@@ -69,6 +69,59 @@ describe("the number of organizations of a user", () => {
     expect((await create(person)).status).toBe(422);
     expect((await api.request("DELETE", path, { token: other.token })).status).toBe(204);
     expect((await create(person)).status).toBe(201);
+  });
+});
+
+describe("the organizations that a user creates within 30 days", () => {
+  const endAll = ({ userId }: Person) =>
+    api.deps.db
+      .update(organizations)
+      .set({ deletedAt: sql`now()` })
+      .where(eq(organizations.createdBy, userId));
+
+  test("are four times the quota, deleted ones included, and the staff sees both", async () => {
+    const person = await issuer.createPerson();
+    for (let round = 0; round < 4; round++) {
+      const responses = await createMany(person, DEFAULT);
+      expect(responses.map(({ status }) => status)).toEqual(Array(DEFAULT).fill(201));
+      await endAll(person);
+    }
+    const refused = await create(person);
+    expect([refused.status, refused.body.error]).toEqual([
+      422,
+      expect.objectContaining({
+        code: "quota_exceeded",
+        details: [expect.objectContaining({ field: "organizations_per_30_days", code: "out_of_range" })],
+      }),
+    ]);
+    const { body } = await api.request("GET", quotasOf(person), { as: "staff" });
+    expect([body.used, body.effective]).toEqual([
+      { organizations: 0, organizations_per_30_days: 4 * DEFAULT },
+      { organizations: DEFAULT, organizations_per_30_days: 4 * DEFAULT },
+    ]);
+    await raise(person, DEFAULT + 1);
+    expect((await create(person)).status).toBe(201);
+  });
+
+  test("count no longer once they are older", async () => {
+    const person = await issuer.createPerson();
+    const daysAgo = (days: number) => (Date.now() - days * 86_400_000).toString(16).padStart(12, "0");
+    const rows = [31, 29].flatMap((days) =>
+      Array.from({ length: 2 * DEFAULT }, () => {
+        const [age, id] = [daysAgo(days), createId()];
+        return {
+          id: `${age.slice(0, 8)}-${age.slice(8)}${id.slice(13)}`,
+          name: "Earlier",
+          slug: `earlier-${id}`,
+          createdBy: person.userId,
+          deletedAt: new Date(),
+        };
+      }),
+    );
+    await api.deps.db.insert(organizations).values(rows);
+    expect((await create(person)).status).toBe(201);
+    const { body } = await api.request("GET", quotasOf(person), { as: "staff" });
+    expect(body.used.organizations_per_30_days).toBe(2 * DEFAULT + 1);
   });
 });
 

@@ -1,14 +1,12 @@
-import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { endGroupsOfOtherIssuers, type MemberHooks } from "../members/index.ts";
-import { countOrganizationsCreatedBy } from "../organizations/index.ts";
 import { lockUserIdentity, lockUserQuotas, setUserIssuer, setUserQuotas } from "./changes.ts";
 import { presentUserIdentity, presentUserQuotas, userIdentityTag, userQuotasTag } from "./present.ts";
 import { setUserIdentityBody, setUserQuotasBody, userIdentityRecord, userQuotasRecord } from "./schema.ts";
-import { readUserIdentity, readUserQuotas, requireUser } from "./store.ts";
+import { readUserIdentity, readUserQuotas, readUserUse, requireUser } from "./store.ts";
 
 const tag = "Platform administration";
 const QUOTAS = "/api/v1/admin/users/{userID}/quotas";
@@ -39,7 +37,7 @@ function addReadQuotas(router: Router<Deps>, deps: Deps): void {
     async (c, { deps, params: { userID } }) => {
       await requireUser(deps.db, userID);
       const quotas = await readUserQuotas(deps.db, userID, defaults);
-      const used = await readUse(deps.db, userID);
+      const used = await readUserUse(deps.db, userID);
       const etag = userQuotasTag(quotas, used);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentUserQuotas(quotas, defaults, used), 200, { ETag: etag });
@@ -76,14 +74,10 @@ function addSetQuotas(router: Router<Deps>, deps: Deps): void {
         apply: (tx, before) =>
           setUserQuotas(tx, author, { userId: userID, before, defaults }, { organizations }),
       });
-      const used = await readUse(deps.db, userID);
+      const used = await readUserUse(deps.db, userID);
       return c.json(presentUserQuotas(quotas, defaults, used), 200, { ETag: userQuotasTag(quotas, used) });
     },
   );
-}
-
-async function readUse(db: Queryable, userId: string) {
-  return { organizations: await countOrganizationsCreatedBy(db, userId) };
 }
 
 /** The issuer that a user id belongs to: two issuers can present the same `sub`, and the first one gets it. */

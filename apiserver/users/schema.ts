@@ -17,7 +17,13 @@ const organizationsField = quotaLimitSchema.nullable().openapi({
 });
 
 const amounts = z
-  .object({ organizations: countField(MAX_QUOTA, "Organizations.") })
+  .object({
+    organizations: countField(MAX_QUOTA, "Organizations."),
+    organizations_per_30_days: countField(
+      MAX_QUOTA,
+      "Organizations that the user has created within 30 days, deleted ones included; at most four times the quota.",
+    ),
+  })
   .openapi("UserQuotaAmounts");
 const amountsRecord = (description: string) => amounts.openapi({ description });
 
@@ -34,9 +40,9 @@ export const userQuotasRecord = z
     example: {
       user_id: "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
       organizations: 20,
-      effective: { organizations: 20 },
-      defaults: { organizations: 5 },
-      used: { organizations: 2 },
+      effective: { organizations: 20, organizations_per_30_days: 80 },
+      defaults: { organizations: 5, organizations_per_30_days: 20 },
+      used: { organizations: 2, organizations_per_30_days: 3 },
       updated_at: "2026-11-21T09:00:00.000Z",
     },
   });

@@ -1,7 +1,9 @@
-import { eq, sql } from "drizzle-orm";
+import { and, eq, gte, isNull, or, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
+import { firstIdSince } from "../db/columns.ts";
 import { notFound } from "../http/errors.ts";
 import { users } from "../members/index.ts";
+import { organizations } from "../organizations/index.ts";
 import type { UserQuotaAmounts } from "./config.ts";
 
 /** The issuer whose tokens are accepted for a user id. */
@@ -65,6 +67,30 @@ export async function updateUserQuotas(
     .update(users)
     .set({ organizationQuota: organizations, quotaVersion: version, quotaUpdatedAt: sql`now()` })
     .where(eq(users.id, userId));
+}
+
+/** What of its quotas a user has in use: organizations that it has created. */
+export interface UserUse {
+  /** Those that are not deleted. */
+  organizations: number;
+  /** Those of the last 30 days, deleted ones included. */
+  created: number;
+}
+
+const CREATION_DAYS = 30;
+
+/** Counts the organizations that a user has created; a role in others does not count. */
+export async function readUserUse(db: Queryable, userId: string): Promise<UserUse> {
+  const isPresent = isNull(organizations.deletedAt);
+  const isRecent = gte(organizations.id, firstIdSince(CREATION_DAYS));
+  const [row] = await db
+    .select({
+      organizations: sql<number>`count(*) filter (where ${isPresent})::int`,
+      created: sql<number>`count(*) filter (where ${isRecent})::int`,
+    })
+    .from(organizations)
+    .where(and(eq(organizations.createdBy, userId), or(isPresent, isRecent)));
+  return row ?? { organizations: 0, created: 0 };
 }
 
 /** The identity of a user who has signed in once. Throws 404. */
