@@ -1,3 +1,4 @@
+import { apiTokenJobs } from "./api-tokens/index.ts";
 import { memberHooks } from "./app.ts";
 import { auditJobs } from "./audit/jobs.ts";
 import { budgetJobs, invoiceJobs, packageJobs, usageJobs } from "./billing/index.ts";
@@ -25,6 +26,7 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
     const jobs = [
       ...auditJobs(deps),
       ...organizationJobs(deps),
+      ...apiTokenJobs(deps),
       ...groupMembershipJobs(deps, memberHooks),
       ...packageJobs(deps),
       ...budgetJobs(deps),

@@ -18,9 +18,10 @@ One request of each operation, with the default limits; [deployment.md](deployme
 \`vitest run --project unit apiserver/request-bounds.test.ts -u\`; an operation or another route without its row fails that test.
 
 Whatever the operations, the bytes of all bodies and unread responses of one user are bounded, and of one organization, address,
-process and of all callers without a valid credential together. While the bytes of a process are used up, each caller still has a
-1,024th of them. A body counts until it is its turn; 512 requests of an organization wait for theirs. Besides its records, a change adds a row to the audit log, and a POST with an Idempotency-Key one that is kept for
-24 hours. Seconds are those in which a request arrives, is worked on and its response is read.
+process and of all callers without a valid credential together. While others use up one of these, each caller still has a
+1,024th of it. A change beyond them is refused before its effect; what one has done is answered, for which the oldest unread responses
+of its caller are cut off. A body counts until it is its turn; 512 requests of an organization wait for theirs. Besides its records,
+a POST adds an audit entry for what it changes, and with an Idempotency-Key a row with the bytes of its response, for 24 hours. Seconds are those in which a request arrives, is worked on and its response is read.
 
 \`GET /api/v1/organizations/{orgID}/quotas\` shows every bound of an organization and what of it is in use.
 
@@ -171,9 +172,13 @@ function describeSeconds({ responses, body }: Operation): string {
   return `${arrival}, ${WORK_SECONDS}, ${isStream ? "as long as it is read" : responseSeconds}`;
 }
 
-function describeRecords({ method, operationId }: Operation): [adds: string, bound: string] {
-  if (method === "get") return ["none", "reads"];
-  if (method !== "post") return ["none", method === "put" ? "replaces its record" : "removes its record"];
+/** What is done, and what the platform's staff asks for, is audited. */
+const AUDIT_ENTRY = "1 audit entry";
+
+function describeRecords({ access, method, operationId }: Operation): [adds: string, bound: string] {
+  if (method === "get") return [access === "platform-admin" ? AUDIT_ENTRY : "none", "reads"];
+  if (method !== "post")
+    return [AUDIT_ENTRY, method === "put" ? "replaces its record" : "removes its record"];
   const { adds, bound } = RECORD_BOUNDS[operationId] ?? { adds: "unknown", bound: "unknown" };
   return [adds, bound];
 }

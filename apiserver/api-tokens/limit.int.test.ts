@@ -2,6 +2,7 @@ import { eq, sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { makeOrganization, type TestOrganization } from "../testing/issuer.ts";
 import { setUpTestService } from "../testing/service.ts";
+import { apiTokenJobs } from "./jobs.ts";
 import { apiTokens } from "./table.ts";
 
 const LIMIT = 4;
@@ -61,4 +62,20 @@ describe("the number of API tokens of an organization", () => {
     expect((await rotate(expired?.body.id)).body.error.code).toBe("quota_exceeded");
     expect((await rotate(live?.body.id)).status).toBe(200);
   });
+});
+
+test("a token is deleted 30 days after it was revoked, one that was revoked later or not at all stays", async () => {
+  const org = await makeOrganization(api, issuer);
+  const ids = (await mintMany(org, 3)).map(({ body }) => body.id as string);
+  const [old = "", recent = "", live = ""] = ids;
+  const revoke = (id: string, days: number) =>
+    api.deps.db
+      .update(apiTokens)
+      .set({ revokedAt: sql`now() - make_interval(days => ${days})` })
+      .where(eq(apiTokens.id, id));
+  await revoke(old, 31);
+  await revoke(recent, 29);
+  for (const job of apiTokenJobs(api.deps)) await job.run(new AbortController().signal);
+  const rows = await api.deps.db.select().from(apiTokens).where(eq(apiTokens.orgId, org.id));
+  expect(rows.map(({ id }) => id).toSorted()).toEqual([recent, live].toSorted());
 });

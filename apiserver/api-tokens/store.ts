@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, inArray, isNull, or, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, inArray, isNull, lt, or, sql } from "drizzle-orm";
 import { NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { prepareStatement } from "../db/statement.ts";
@@ -104,6 +104,21 @@ export async function revokeApiTokens(tx: Queryable, orgId: string, createdBy?: 
     .where(isVisible(orgId, { createdBy }))
     .returning({ id: apiTokens.id });
   return revoked.map(({ id }) => id);
+}
+
+/** Deletes tokens 30 days after they were revoked, at most `limit`; returns how many. */
+export async function purgeRevokedTokens(db: Queryable, limit: number): Promise<number> {
+  const revoked = db
+    .select({ id: apiTokens.id })
+    .from(apiTokens)
+    .where(lt(apiTokens.revokedAt, sql`now() - interval '30 days'`))
+    .limit(limit)
+    .for("update", { skipLocked: true });
+  const purged = await db
+    .delete(apiTokens)
+    .where(inArray(apiTokens.id, revoked))
+    .returning({ id: apiTokens.id });
+  return purged.length;
 }
 
 /** The version of each of these tokens that is not revoked; it rises with every rotation. */

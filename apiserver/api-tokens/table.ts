@@ -4,7 +4,7 @@ import type { Role, Scope } from "../http/authorization/permissions.ts";
 import { users } from "../members/table.ts";
 import { organizations } from "../organizations/table.ts";
 
-/** Tokens of organizations. Of a secret only its hash is kept; a revoked token stays, for the audit log to name. */
+/** Tokens of organizations. Of a secret only its hash is kept; a revoked token stays for 30 days. */
 export const apiTokens = pgTable(
   "api_tokens",
   {

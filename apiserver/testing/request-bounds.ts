@@ -18,7 +18,7 @@ export interface RecordBounds {
  * that no operation is added without an answer to what bounds it.
  */
 export const RECORD_BOUNDS: Readonly<Record<string, RecordBounds>> = {
-  createOrganization: { adds: "1 organization", bound: "5 of a user" },
+  createOrganization: { adds: "1 organization", bound: "5 of a user, 20 within 30 days" },
   acceptInvitation: { adds: "none", bound: "the invitation becomes a member" },
   declineInvitation: { adds: "none", bound: "the invitation is deleted" },
   inviteMember: { adds: "1 invitation", bound: "100 pending ones of a user, 14 days each" },
@@ -26,7 +26,7 @@ export const RECORD_BOUNDS: Readonly<Record<string, RecordBounds>> = {
   resendInvitation: { adds: "none", bound: "100 pending ones of a user, 14 days each" },
   createApiToken: {
     adds: "1 API token",
-    bound: "100 of an organization",
+    bound: "100 of an organization; revoked ones for 30 days, by requests",
     ofOrganization: { api_tokens: 100 },
   },
   rotateApiToken: { adds: "none", bound: "the secret is replaced" },
@@ -49,7 +49,11 @@ export const RECORD_BOUNDS: Readonly<Record<string, RecordBounds>> = {
   },
   replaceNode: { adds: "none", bound: "an annotation, which the operator removes" },
   createStreamTicket: { adds: "1 stream ticket", bound: "by requests, 30 s each" },
-  createWebhook: { adds: "1 webhook", bound: "20 of an organization", ofOrganization: { webhooks: 20 } },
+  createWebhook: {
+    adds: "1 webhook",
+    bound: "20 of an organization, 200 with those deleted within 30 days",
+    ofOrganization: { webhooks: 20 },
+  },
   rotateWebhookSecret: { adds: "1 secret", bound: "6 of a webhook" },
   testWebhook: { adds: "1 delivery", bound: "30 requests a minute of a user, 30 days each" },
   redeliverWebhookEvent: { adds: "1 delivery", bound: "30 requests a minute of a user, 30 days each" },
@@ -60,16 +64,19 @@ export const RECORD_BOUNDS: Readonly<Record<string, RecordBounds>> = {
   closeMonth: { adds: "the invoices of a month", bound: "1 of each organization and month" },
   createCreditNote: { adds: "1 credit note", bound: "the amount of its invoice" },
   createTicket: {
-    adds: "1 ticket with a message",
+    adds: "1 ticket with a message, 1 event, 1 delivery to each webhook",
     bound: "500 open, 100 a day of an organization",
     ofOrganization: { open_tickets: 500, tickets_per_day: 100 },
   },
   createTicketMessage: {
-    adds: "1 message",
+    adds: "1 message, 1 event, 1 delivery to each webhook",
     bound: "1,000 of a ticket, 1,000 a day of an organization",
     ofOrganization: { ticket_messages_per_day: 1000 },
   },
-  createAdminTicketMessage: { adds: "1 message", bound: "staff alone" },
+  createAdminTicketMessage: {
+    adds: "1 message, 1 event, 1 delivery to each webhook",
+    bound: "staff alone",
+  },
   createTicketAttachment: {
     adds: "1 attachment of 25 MiB",
     bound: "100 and 500 MiB of a ticket, 200 a day and 10 GiB of an organization",
@@ -111,7 +118,7 @@ export const ROUTE_BOUNDS: Readonly<Record<string, RouteBounds>> = {
   "GET /docs": {
     ...PUBLIC,
     responseBytes: "the page; the entries of a search",
-    bound: `${PUBLIC.bound}; 50 searches are kept`,
+    bound: `${PUBLIC.bound}, 30 new searches of them; 50 searches are kept`,
   },
   "GET /docs/": { ...PUBLIC, responseBytes: "none" },
   "GET /openapi.json": { ...PUBLIC, responseBytes: "the document" },

@@ -24,6 +24,8 @@ import {
 
 /** An attempt that was claimed before its webhook ended still finds a secret to sign with. */
 const LAST_ATTEMPT_MS = 5 * 60_000;
+/** Webhooks that are kept for each that an organization may have: deleted ones stay for 30 days, for their log. */
+const KEPT_PER_WEBHOOK = 10;
 /** How long the pending deliveries of a deleted organization are still sent. */
 const ORGANIZATION_END_MS = 24 * 60 * 60_000;
 
@@ -42,7 +44,10 @@ interface NewWebhook {
   createdAt: Date;
 }
 
-/** Creates a webhook in a locked organization. Throws 422 quota_exceeded when that has `maxWebhooks`. */
+/**
+ * Creates a webhook in a locked organization. Throws 422 quota_exceeded when that has `maxWebhooks`, or ten times as many
+ * with those that were deleted within 30 days.
+ */
 export async function createWebhook(
   tx: Queryable,
   author: Author,
@@ -150,16 +155,27 @@ export async function readWebhookStore(
   orgId: string,
   limit: number,
 ): Promise<{ webhooks: QuotaFigures }> {
-  return { webhooks: { limit, used: await countWebhooks(db, orgId) } };
+  return { webhooks: { limit, used: (await countWebhooks(db, orgId)).present } };
 }
 
-async function requireCapacity(tx: Queryable, orgId: string, maxWebhooks: number): Promise<void> {
-  const { webhooks: figures } = await readWebhookStore(tx, orgId, maxWebhooks);
-  const { limit, used } = figures;
-  if (used < limit) return;
-  throw new ApiError("quota_exceeded", `The quota of webhooks is ${limit}, ${used} in use; delete one.`, {
-    details: [describeExcess("webhooks", figures)],
-  });
+async function requireCapacity(tx: Queryable, orgId: string, limit: number): Promise<void> {
+  const { present, kept } = await countWebhooks(tx, orgId);
+  if (present >= limit) {
+    throw new ApiError(
+      "quota_exceeded",
+      `The quota of webhooks is ${limit}, ${present} in use; delete one.`,
+      {
+        details: [describeExcess("webhooks", { limit, used: present })],
+      },
+    );
+  }
+  const figures = { limit: KEPT_PER_WEBHOOK * limit, used: kept };
+  if (figures.used < figures.limit) return;
+  throw new ApiError(
+    "quota_exceeded",
+    `The quota of webhooks within 30 days is ${figures.limit}, deleted ones included; change one instead of another.`,
+    { details: [describeExcess("webhooks_per_30_days", figures)] },
+  );
 }
 
 /** Writes the audit row of what was done to a webhook. */

@@ -64,10 +64,12 @@ const attemptRecord = z
     request_url: textField(MAX_LENGTHS.url, "The endpoint that it was sent to."),
     request_headers: headersField("The headers that were sent."),
     status: statusField("The HTTP status; null when no response came."),
-    response_headers: headersField("The headers of the response.").nullable(),
+    response_headers: headersField(
+      "The headers of the response; null when none came, or once there are 2,000 newer deliveries.",
+    ).nullable(),
     response_body: textField(
       MAX_LENGTHS.responseBody,
-      "The first 16 KiB of the response, as UTF-8.",
+      "The first 16 KiB of the response, as UTF-8; null when none came, or once there are 2,000 newer deliveries.",
     ).nullable(),
     error_class: errorClassField,
     error_message: textField(MAX_LENGTHS.error, "What failed, for people.").nullable(),

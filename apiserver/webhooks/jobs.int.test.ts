@@ -179,6 +179,22 @@ describe("after 30 days", () => {
   });
 });
 
+test("what came back is kept of the newest 2,000 deliveries of a webhook", async () => {
+  const ids = await store.addDeliveries(webhookId, 2001, { status: "delivered", nextAttemptAt: null });
+  const [oldest = "", next = ""] = ids.toSorted();
+  for (const id of [oldest, next]) {
+    await store.db.execute(sql`insert into webhook_attempts (delivery_id, number, org_id, at, duration_ms, request_url,
+        request_headers, status_code, response_headers, response_body)
+      values (${id}, 1, ${orgId}, now(), 1, ${URL}, '{}', 204, '{"date": "now"}', 'text')`);
+  }
+  await run("purge-webhook-answers");
+  const kept = await Promise.all([oldest, next].map((id) => store.findAttempts(id)));
+  expect(kept).toMatchObject([
+    [{ statusCode: 204, responseHeaders: null, responseBody: null }],
+    [{ statusCode: 204, responseHeaders: { date: "now" }, responseBody: expect.anything() }],
+  ]);
+});
+
 test("the metrics tell what is pending, how old, what is overdue, and what is disabled", async () => {
   const registry = createRegistry();
   const metrics = createDeliveryMetrics(registry, store.db);

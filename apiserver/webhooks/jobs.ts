@@ -4,6 +4,7 @@ import { reviewFailing } from "./deliverer/disable-store.ts";
 import {
   cancelForDeleted,
   cancelForDisabled,
+  purgeAnswers,
   purgeDeletedWebhooks,
   purgeDeliveries,
   purgeWebhookEvents,
@@ -33,7 +34,8 @@ export function webhookJobs(deps: Pick<Deps, "config" | "db" | "log">): Periodic
 
 /**
  * Cancel what is pending for deleted webhooks, and for disabled ones what is older than 72 hours; disable what has failed for five
- * days; delete deliveries, events and deleted webhooks after 30 days. All in batches.
+ * days; delete deliveries, events and deleted webhooks after 30 days, and what came back of old deliveries of a webhook that
+ * has many. All in batches.
  */
 export function deliveryJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
   return [
@@ -49,6 +51,7 @@ export function deliveryJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
     },
     { name: "review-failing-webhooks", everyMs: MINUTE_MS, run: () => reviewFailing(db) },
     { name: "purge-webhook-deliveries", everyMs: HOUR_MS, run: (signal) => purgeDeliveries(db, signal) },
+    { name: "purge-webhook-answers", everyMs: HOUR_MS, run: (signal) => purgeAnswers(db, signal) },
     { name: "purge-webhook-events", everyMs: HOUR_MS, run: (signal) => purgeWebhookEvents(db, signal) },
     { name: "purge-deleted-webhooks", everyMs: HOUR_MS, run: (signal) => purgeDeletedWebhooks(db, signal) },
   ];

@@ -117,6 +117,18 @@ describe("creating a webhook", () => {
     expect((await requests.send(org, "DELETE", `/${id}`)).status).toBe(204);
     expect((await create(org)).status).toBe(201);
   });
+
+  test("is bounded with those that were deleted and are kept: there are ten times as many", async () => {
+    const org = await makeOrganization(api, issuer);
+    const deleted = { orgId: org.id, ...WEBHOOK, description: "", enabled: true, deletedAt: new Date() };
+    const values = Array.from({ length: 199 }, () => ({ ...deleted, id: createId() }));
+    await api.deps.db.insert(webhooks).values(values as (typeof webhooks.$inferInsert)[]);
+    const responses = [await create(org), await create(org)];
+    expect(responses.map(({ status }) => status)).toEqual([201, 422]);
+    expect(responses[1]?.body.error.details).toMatchObject([
+      { field: "webhooks_per_30_days", message: "the quota is 200, 200 in use, 1 more requested" },
+    ]);
+  });
 });
 
 describe("updating a webhook", () => {

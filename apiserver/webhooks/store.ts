@@ -71,13 +71,19 @@ export async function lockWebhook(tx: Queryable, orgId: string, id: string): Pro
   return row;
 }
 
-/** How many webhooks an organization has. */
-export async function countWebhooks(tx: Queryable, orgId: string): Promise<number> {
+/** How many webhooks an organization has, and how many with those that are deleted and not yet purged. */
+export async function countWebhooks(
+  tx: Queryable,
+  orgId: string,
+): Promise<{ present: number; kept: number }> {
   const [row] = await tx
-    .select({ total: count() })
+    .select({
+      present: sql<number>`count(*) filter (where ${isNull(webhooks.deletedAt)})::int`,
+      kept: count(),
+    })
     .from(webhooks)
-    .where(and(eq(webhooks.orgId, orgId), isNull(webhooks.deletedAt)));
-  return row?.total ?? 0;
+    .where(eq(webhooks.orgId, orgId));
+  return row ?? { present: 0, kept: 0 };
 }
 
 /** Adds a webhook. */

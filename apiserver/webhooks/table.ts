@@ -131,7 +131,7 @@ export const webhookDeliveries = pgTable(
   ],
 );
 
-/** What was sent and what came back, append-only; deleted with its delivery. */
+/** What was sent and what came back; of old deliveries that is removed, and all with its delivery. */
 export const webhookAttempts = pgTable(
   "webhook_attempts",
   {

@@ -63,6 +63,7 @@ function observe(rest: Partial<ObservedAccess> = {}): ObservedAccess {
     candidateId: "new",
     tenant: {} as Tenant,
     hasCapi: true,
+    lacksAuthority: false,
     isCaUnsettled: false,
     nameTaken: false,
     siblings: [],

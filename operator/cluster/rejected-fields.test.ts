@@ -198,7 +198,7 @@ test("while nothing is sent, what is not applied stays reported", () => {
 
 describe("of a suspended cluster, what was rejected is no longer reported", () => {
   const [field, reason, message] = ["nodePools/gpu", "RejectedByClusterAPI", "No such size."];
-  const asked = { version: "1.35", controlPlaneReplicas: 3, publicEndpoint: false };
+  const asked = { version: "1.35", controlPlaneReplicas: 3, publicEndpoint: false } as const;
   const parts = [field, ...Object.keys(asked)].map((name) => ({ field: name, reason, message }));
   const suspended = changePools(running, { gpu: SIZE }).withSpec({ ...asked, suspend: true });
   const { cluster } = suspended.observed;

@@ -1,15 +1,12 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
+import { firstIdSince } from "../../db/columns.ts";
 import { repeatBatches } from "../../work/loop.ts";
 
 /** Rows changed by one statement, so that no lock is held for long. */
 export const BATCH_SIZE = 500;
 
 const RETENTION_DAYS = 30;
-/** The first UUIDv7 of the moment since which deliveries are kept: ids sort by creation (RFC 9562 section 5.7). */
-const FIRST_KEPT_ID = sql`overlay(
-  rpad(lpad(to_hex((extract(epoch from now() - make_interval(days => ${RETENTION_DAYS})) * 1000)::bigint), 12, '0'), 32, '0')
-  placing '7' from 13)::uuid`;
 
 /** Deletes deliveries, with their attempts, 30 days after they were created. */
 export function purgeDeliveries(db: Queryable, signal: AbortSignal): Promise<void> {
@@ -17,13 +14,35 @@ export function purgeDeliveries(db: Queryable, signal: AbortSignal): Promise<voi
     db.execute(sql`
       with deleted as (
         delete from webhook_deliveries where id = any (array(
-          select id from webhook_deliveries where id < ${FIRST_KEPT_ID}
+          select id from webhook_deliveries where id < ${firstIdSince(RETENTION_DAYS)}
           order by id limit ${BATCH_SIZE} for update skip locked
         )) returning id
       ), attempts as (
         delete from webhook_attempts where delivery_id = any (array(select id from deleted))
       )
       select id from deleted`),
+  );
+}
+
+/** The newest deliveries of a webhook, of which what came back is kept: up to 32 KiB of each attempt. */
+const ANSWERED_DELIVERIES = 2000;
+
+/** Removes what came back, headers and body, from the attempts of all but the newest 2,000 deliveries of each webhook. */
+export function purgeAnswers(db: Queryable, signal: AbortSignal): Promise<void> {
+  return repeatInBatches(signal, () =>
+    db.execute(sql`
+      update webhook_attempts set response_headers = null, response_body = null
+      where (delivery_id, number) in (
+        select attempt.delivery_id, attempt.number from webhooks webhook
+        cross join lateral (
+          select id from webhook_deliveries where webhook_id = webhook.id
+          order by id desc offset ${ANSWERED_DELIVERIES} limit 1
+        ) as newest
+        join webhook_deliveries delivery on delivery.webhook_id = webhook.id and delivery.id <= newest.id
+        join webhook_attempts attempt on attempt.delivery_id = delivery.id
+        where attempt.response_headers is not null or attempt.response_body is not null
+        limit ${BATCH_SIZE}
+      ) returning delivery_id`),
   );
 }
 
