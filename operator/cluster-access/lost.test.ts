@@ -212,6 +212,7 @@ test("an access of an earlier cluster takes no place of another", () => {
 test.each<[string, ClusterAccess, Place]>([
   ["InfrastructureLost", anAccess(revoked()), LOST],
   ["InfrastructureLost", anAccess(revoked()), NO_AUTHORITY],
+  ["InfrastructureLost", anAccess({}, {}), NO_AUTHORITY],
   ["WaitingForControlPlane", anAccess(revoked()), { capi: "starting" }],
   ["WaitingForControlPlane", anAccess(), { admin: { [ANNOTATION_CAPI_UID]: "former" } }],
   ["ClusterRecreated", anAccess({}, { certificate: outdated }), {}],

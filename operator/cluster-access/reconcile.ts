@@ -91,6 +91,10 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
       expiresAt,
     };
   }
+  if (tenant === undefined && observed.lacksAuthority) {
+    const message = `The certificate authority of ${spec.clusterName} and its kubeconfig are lost; the access is issued once one of the two is restored. ${ADVICE_BY_REASON[INFRASTRUCTURE_LOST].kubectl}`;
+    return { kind: "wait", reason: INFRASTRUCTURE_LOST, message, expiresAt };
+  }
   if (tenant === undefined) {
     const message = `The control plane of ${spec.clusterName} is not up yet; the access is issued as soon as it is.`;
     return { kind: "wait", reason: "WaitingForControlPlane", message, expiresAt };
