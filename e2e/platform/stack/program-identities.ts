@@ -3,7 +3,7 @@ import { type Certificates, issueClientCertificate } from "./certificates.ts";
 import type { ProgramKubeconfigs } from "./environment.ts";
 import type { Manifest } from "./kube-api.ts";
 import { writeKubeconfig } from "./management-cluster.ts";
-import { PLATFORM_NAMESPACE, readManifests, userOf } from "./marina.ts";
+import { PLATFORM_NAMESPACE, ROOT, readManifests, userOf } from "./marina.ts";
 
 const GROUPS = ["system:serviceaccounts", `system:serviceaccounts:${PLATFORM_NAMESPACE}`];
 
@@ -34,14 +34,20 @@ export async function writeProgramKubeconfigs(
   };
 }
 
-/** What `npm run generate` renders from the chart: a start would have to build helm first. */
-export const ACCESS_CONTROL_FILE = join(import.meta.dirname, "access-control.yaml");
+/** The roles that `npm run generate` renders from the chart: a start would have to build helm first. */
+export const ROLES_FILE = join(import.meta.dirname, "access-control.yaml");
+
+/** The admission policies, from the files that the chart renders. */
+export function readAdmissionPolicies(): Manifest[] {
+  const files = ["validating-admission-policy.yaml", join("policy", "reserved.yaml")];
+  return files.flatMap((file) => readManifests(join(ROOT, "charts", "marina", "files", file)));
+}
 
 /**
  * The roles and the admission policies of the chart: the programs have the rights that it gives them, so that a missing
- * one shows in every story, and the policies apply to every other writer. `npm run check` fails when the file is not
- * what the chart renders.
+ * one shows in every story, and the policies apply to every other writer. `npm run check` fails when they are not what
+ * the chart renders.
  */
 export function readAccessControl(): Manifest[] {
-  return readManifests(ACCESS_CONTROL_FILE);
+  return [...readManifests(ROLES_FILE), ...readAdmissionPolicies()];
 }
