@@ -2,10 +2,9 @@ import { execFile } from "node:child_process";
 import { closeSync, copyFileSync, mkdirSync, openSync, readSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { writeToolModule } from "./e2e/platform/stack/go-tool.ts";
+import { GRYPE } from "./e2e/platform/stack/registry.ts";
 import { writeImageRoot } from "./image.ts";
-
-/** The Go module that pins grype, which the image of the scanner has besides. */
-const SCANNER_MODULE = join(import.meta.dirname, "e2e", "platform", "stack", "tools", "scanner");
 
 /** The platforms of the image, each with how the programs of Linux for it are marked (`e_machine` of ELF). */
 const PLATFORMS = { amd64: 62, arm64: 183 } as const;
@@ -68,13 +67,15 @@ export async function writeScannerLayers(
   given: Readonly<Record<Architecture, string>> | undefined,
   log: (line: string) => void,
 ): Promise<Record<Architecture, string>> {
+  const module = join(folder, "grype");
+  if (given === undefined) await writeToolModule(GRYPE, module);
   const layers = ARCHITECTURES.map(async (architecture) => {
     const root = join(folder, `scanner-${architecture}`);
     const file = join(root, "usr", "local", "bin", "grype");
     mkdirSync(dirname(file), { recursive: true });
     if (given === undefined) {
       log(`building grype for ${architecture}`);
-      await buildGrype(file, architecture);
+      await buildGrype(module, file, architecture);
     } else copyFileSync(given[architecture], file);
     requireProgram(file, architecture, "grype");
     return [architecture, await writeLayer(root, `${root}.tar`)] as const;
@@ -82,10 +83,10 @@ export async function writeScannerLayers(
   return Object.fromEntries(await Promise.all(layers)) as Record<Architecture, string>;
 }
 
-async function buildGrype(file: string, architecture: Architecture): Promise<void> {
+async function buildGrype(module: string, file: string, architecture: Architecture): Promise<void> {
   const flags = ["-trimpath", "-ldflags", "-s -w", "-o", file];
   const env = { CGO_ENABLED: "0", GOOS: "linux", GOARCH: architecture };
-  const args = ["build", "-C", SCANNER_MODULE, ...flags, "github.com/anchore/grype/cmd/grype"];
+  const args = ["build", "-C", module, ...flags, GRYPE.goPackage];
   await run("go", args, env);
 }
 

@@ -19,7 +19,7 @@ import {
 } from "../platform/kind/settings.ts";
 import { composeTestSettings } from "../platform/kind/testing.ts";
 import { composeClassValues, composeMarinaValues } from "../platform/kind/values.ts";
-import { fetchGoModule } from "../platform/stack/go-module.ts";
+import { fetchGoModule, readModuleVersion } from "../platform/stack/go-module.ts";
 import type { Manifest } from "../platform/stack/kube-api.ts";
 import { ROOT } from "../platform/stack/marina.ts";
 import { kubectl, readStack } from "../platform/stack/testing.ts";
@@ -77,17 +77,14 @@ describe("the Kubernetes API accepts", () => {
 });
 
 describe("versions are those of the local stack", () => {
-  const versionOf = (module: string) => {
-    const modules = readFileSync(join(GO_MODULE_DIR, "go.mod"), "utf8");
-    return new RegExp(`^\\t${module} (v\\S+)`, "m").exec(modules)?.[1];
-  };
+  const versionOf = (module: string) => readModuleVersion(GO_MODULE_DIR, module);
 
   test("Cluster API", () => {
     expect(versionOf("sigs.k8s.io/cluster-api")).toBe(CLUSTER_API_VERSION);
   });
 
   test("the minor version of Kubernetes, in images that this Cluster API knows by their digests", async () => {
-    const [, minor] = (versionOf("k8s.io/kubernetes") ?? "").split(".");
+    const [, minor] = versionOf("k8s.io/kubernetes").split(".");
     expect(node.image).toMatch(new RegExp(`^kindest/node:v1\\.${minor}\\.\\d+@sha256:[0-9a-f]{64}$`));
     const module = await fetchGoModule(GO_MODULE_DIR, "sigs.k8s.io/cluster-api/test");
     const known = readFileSync(join(module, "infrastructure", "kind", "mapper.go"), "utf8");

