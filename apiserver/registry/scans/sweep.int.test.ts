@@ -98,24 +98,27 @@ describe("a sweep", () => {
     expect(await listScans()).toEqual([]);
   });
 
-  test("goes on with the other organizations when the registry cannot read one", async () => {
-    const broken = orgId;
-    const other = await api.createOrganization();
-    await push("web", "1", "6", broken);
-    await push("web", "1", "7", other);
-    await sweep();
-    await endScans(broken);
-    await api.deps.db.delete(registryScans).where(eq(registryScans.orgId, other));
-    await sweep({
-      ...backend,
-      listTags: (repository, page) =>
-        repository.startsWith(repositoryPrefix(broken))
-          ? Promise.reject(new BackendError("failed", "the registry responds with 500"))
-          : backend.listTags(repository, page),
-    });
-    expect(await listScans(broken)).toHaveLength(1);
-    expect(await listScans(other)).toHaveLength(1);
-  });
+  test.each(["failed", "timeout"] as const)(
+    "goes on with the other organizations when the registry cannot read one: %s",
+    async (fault) => {
+      const broken = orgId;
+      const other = await api.createOrganization();
+      await push("web", "1", "6", broken);
+      await push("web", "1", "7", other);
+      await sweep();
+      await endScans(broken);
+      await api.deps.db.delete(registryScans).where(eq(registryScans.orgId, other));
+      await sweep({
+        ...backend,
+        listTags: (repository, page) =>
+          repository.startsWith(repositoryPrefix(broken))
+            ? Promise.reject(new BackendError(fault, "the tags are not listed"))
+            : backend.listTags(repository, page),
+      });
+      expect(await listScans(broken)).toHaveLength(1);
+      expect(await listScans(other)).toHaveLength(1);
+    },
+  );
 
   test("ends with the error of a registry that cannot be reached, and deletes nothing", async () => {
     await push("web", "1", "8");

@@ -21,6 +21,9 @@ function registryOf(manifests: Record<string, unknown>, sizes: Record<string, nu
   return { backend, asked };
 }
 
+const sumOf = (blobs: Record<string, number> = {}) =>
+  Object.values(blobs).reduce((sum, size) => sum + size, 0);
+
 const descriptor = (digest: string, size = 0) => ({ digest, size });
 const image = (...layers: string[]) => ({
   config: descriptor("config"),
@@ -28,11 +31,17 @@ const image = (...layers: string[]) => ({
 });
 const index = (...digests: string[]) => ({ manifests: digests.map((digest) => descriptor(digest)) });
 
+const readImage = (
+  backend: ReturnType<typeof registryOf>["backend"],
+  known = new Map<string, number>(),
+  signal = new AbortController().signal,
+) => readBlobs(backend, { repository: REPOSITORY, digest: "top" }, known, signal);
+
 const read = (
   manifests: Record<string, unknown>,
   sizes: Record<string, number>,
   known = new Map<string, number>(),
-) => readBlobs(registryOf(manifests, sizes).backend, { repository: REPOSITORY, digest: "top" }, known);
+) => readImage(registryOf(manifests, sizes).backend, known).then((found) => found?.blobs);
 
 test("an image takes what the registry stores, whatever sizes its manifest claims", async () => {
   const manifest = { config: descriptor("config", 0), layers: [descriptor("a", 1), descriptor("a", 1)] };
@@ -62,7 +71,7 @@ test("an image of very many blobs counts in full, in a bounded row", async () =>
   const sizes = Object.fromEntries(layers.map((digest) => [digest, 100]));
   const blobs = (await read({ top: image(...layers) }, { ...sizes, config: 1 })) ?? {};
   expect(Object.keys(blobs).length).toBeLessThanOrEqual(1001);
-  expect(Object.values(blobs).reduce((sum, size) => sum + size, 0)).toBe(5000 * 100 + 1 + MANIFEST_BYTES);
+  expect(sumOf(blobs)).toBe(5000 * 100 + 1 + MANIFEST_BYTES);
 });
 
 test("a blob whose size is known is not asked for again", async () => {
@@ -71,7 +80,7 @@ test("a blob whose size is known is not asked for again", async () => {
     ["config", 1],
     ["a", 7],
   ]);
-  await readBlobs(backend, { repository: REPOSITORY, digest: "top" }, known);
+  await readImage(backend, known);
   expect(asked).toEqual(["b"]);
   expect(known.get("b")).toBe(2);
 });
@@ -79,4 +88,41 @@ test("a blob whose size is known is not asked for again", async () => {
 test("an image that is gone takes nothing, and a missing part of one takes no bytes", async () => {
   expect(await read({}, {})).toBeUndefined();
   expect(await read({ top: image("gone") }, { config: 1 })).toEqual({ top: 10, config: 1, gone: 0 });
+});
+
+test("of nested indexes 1,000 manifests are read, and what was read counts", async () => {
+  let manifests = 0;
+  const backend = {
+    findManifest: async (_repository: string, digest: string): Promise<StoredManifest> => {
+      manifests += 1;
+      const content = index(...Array.from({ length: 1000 }, (_, n) => `${digest}/${n}`));
+      return { digest, mediaType: "", sizeBytes: MANIFEST_BYTES, text: "", content };
+    },
+    findBlobSize: async () => 0,
+  };
+  const found = await readImage(backend);
+  expect([manifests, found?.isWhole]).toEqual([1000, false]);
+  expect(sumOf(found?.blobs)).toBe(1000 * MANIFEST_BYTES);
+});
+
+test("of very many blobs as many are read as 10,000 requests find, and an image is whole without more", async () => {
+  const layersOf = (count: number) => image(...Array.from({ length: count }, (_, n) => `layer-${n}`));
+  const readLayers = async (count: number) => {
+    const { backend, asked } = registryOf({ top: layersOf(count) }, {});
+    return [asked, await readImage(backend)] as const;
+  };
+  const [asked, found] = await readLayers(20_000);
+  expect([asked.length, found?.isWhole]).toEqual([9999, false]);
+  expect((await readLayers(9000))[1]).toMatchObject({ isWhole: true });
+});
+
+test("an image that is being read when the time is over takes nothing yet", async () => {
+  const { backend, asked } = registryOf({ top: image("a", "b") }, {});
+  const ended = new AbortController();
+  const findBlobSize = (repository: string, digest: string) => {
+    ended.abort();
+    return backend.findBlobSize(repository, digest);
+  };
+  expect(await readImage({ ...backend, findBlobSize }, new Map(), ended.signal)).toBeUndefined();
+  expect(asked).toEqual(["config"]);
 });

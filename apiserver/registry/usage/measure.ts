@@ -35,7 +35,7 @@ export async function beginMeasurement(
  * those that were read count, and the next measurement goes on with the others.
  */
 export async function completeMeasurement(
-  db: Deps["db"],
+  { db, log }: Pick<Deps, "db" | "log">,
   backend: RegistryBackend,
   { orgId, ...measurement }: Measurement,
   { repositories, tagCount, isComplete }: TaggedImages,
@@ -47,47 +47,77 @@ export async function completeMeasurement(
   for (const [digest, name] of repositories) {
     if (signal.aborted) break;
     if (known.has(digest)) continue;
-    const blobs = await readBlobs(
-      backend,
-      { repository: `${repositoryPrefix(orgId)}${name}`, digest },
-      sizes,
-    );
-    if (blobs !== undefined) await insertImage(db, { orgId, digest, blobs });
+    const image = { repository: `${repositoryPrefix(orgId)}${name}`, digest };
+    const read = await readBlobs(backend, image, sizes, signal);
+    if (read === undefined) continue;
+    await insertImage(db, { orgId, digest, blobs: read.blobs });
+    if (!read.isWhole) log.warn({ orgId, digest }, "an image has more parts than are measured");
   }
   await storeMeasurement(db, orgId, { tagCount, ...measurement });
 }
 
 /** When an image has more blobs, the smaller ones count as one blob that no other image shares. */
 const MAX_BLOBS = 1000;
+/** Official images come for about ten platforms, each with an attestation. */
+const MAX_MANIFESTS = 1000;
+/** Requests to the registry for one image, which take it some minutes at most. */
+const MAX_REQUESTS = 10_000;
 
 type Backend = Pick<RegistryBackend, "findManifest" | "findBlobSize">;
 
+/** What an image takes. */
+interface ImageBlobs {
+  /** Bytes by the digest of the blob. */
+  blobs: Record<string, number>;
+  /** Whether all of its parts were read. */
+  isWhole: boolean;
+}
+
 /**
- * The stored bytes of an image, or of an index with its images, by the digest of the blob. Sizes are what the registry
- * stores, for a manifest may claim others. `known` holds sizes that were read before and gets the new ones. undefined:
- * the image is not there any more.
+ * The stored bytes of an image, or of an index with its images: of at most 1,000 manifests, and as far as 10,000 requests
+ * go. Sizes are what the registry stores, for a manifest may claim others. `known` holds sizes that were read before and gets the new ones.
+ * undefined: the image is not there any more, or `signal` aborted.
  */
 export async function readBlobs(
   backend: Backend,
   { repository, digest }: { repository: string; digest: string },
   known: Map<string, number>,
-): Promise<Record<string, number> | undefined> {
+  signal: AbortSignal,
+): Promise<ImageBlobs | undefined> {
   const sizes = new Map<string, number>();
   // An index may list another one, and be listed by several.
   const manifests = new Set([digest]);
+  let requests = 0;
+  let isWhole = true;
   for (const listed of manifests) {
+    if (signal.aborted) return undefined;
+    requests += 1;
     const manifest = await backend.findManifest(repository, listed);
     if (manifest === undefined) continue;
     sizes.set(manifest.digest, manifest.sizeBytes);
     const contents = listContents(manifest.content);
-    for (const child of contents.manifests) manifests.add(child.digest);
+    for (const child of contents.manifests) {
+      if (manifests.size < MAX_MANIFESTS) manifests.add(child.digest);
+      else if (!manifests.has(child.digest)) isWhole = false;
+    }
     for (const blob of contents.blobs) {
-      const size = known.get(blob.digest) ?? (await backend.findBlobSize(repository, blob.digest)) ?? 0;
-      known.set(blob.digest, size);
-      sizes.set(blob.digest, size);
+      if (signal.aborted) return undefined;
+      if (!known.has(blob.digest)) {
+        if (requests >= MAX_REQUESTS) {
+          isWhole = false;
+          continue;
+        }
+        requests += 1;
+        known.set(blob.digest, (await backend.findBlobSize(repository, blob.digest)) ?? 0);
+      }
+      sizes.set(blob.digest, known.get(blob.digest) ?? 0);
     }
   }
   if (!sizes.has(digest)) return undefined;
+  return { blobs: toBoundedRow(sizes, digest), isWhole };
+}
+
+function toBoundedRow(sizes: ReadonlyMap<string, number>, digest: string): Record<string, number> {
   const largestFirst = [...sizes].sort(([, one], [, other]) => other - one);
   const rest = largestFirst.slice(MAX_BLOBS).reduce((sum, [, size]) => sum + size, 0);
   const blobs = Object.fromEntries(largestFirst.slice(0, MAX_BLOBS));
