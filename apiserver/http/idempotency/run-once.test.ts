@@ -58,6 +58,18 @@ describe("the Idempotency-Key of a request that", () => {
 });
 
 test.each([
+  ["of 64 KiB is stored", 65_536, "complete"],
+  ["of more is not: the next attempt makes it anew", 65_537, "release"],
+])("a response %s", async (_what, bytes, end) => {
+  const ended: string[] = [];
+  const note = (how: string) => async () => void ended.push(how);
+  const store = { ...STORE, complete: note("complete"), release: note("release") };
+  const run = async () => new Response("x".repeat(bytes), { status: 202 });
+  const response = await runOnce({} as Context<HttpEnv>, store, REQUEST, { resume: "run" }, run);
+  expect([ended, (await response.text()).length]).toEqual([[end], bytes]);
+});
+
+test.each([
   ['{"a":1,"b":{"c":[1,{"x":1,"y":2}]}}', ' { "b" : {"c":[1.0, {"y":2,"x":1}]}, "a":1e0 } '],
   ['{"a":"\\u0041"}', '{"a":"A"}'],
   ['{"__proto__":1,"a":2}', '{"a":2,"__proto__":1}'],

@@ -54,6 +54,8 @@ interface KeyedRequest {
   isDryRun?: boolean;
 }
 
+/** The largest body of a response that is kept beside its key. Those of records in Postgres are bounded by their schemas: 192 KiB. */
+const MAX_KEPT_BYTES = 65_536;
 const KEPT_HEADERS = ["content-type", "location", "etag", "retry-after"];
 /**
  * Refusals of the credential, of the caller's right and of what the path names. A request gets them before its key is claimed,
@@ -65,7 +67,8 @@ const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/;
 /**
  * Runs a POST at most once per key and replays its response; without a key it just runs. Stored are 2xx responses and
  * refusals that waiting does not change; a 5xx, a 401, a 403, a 404, or one with Retry-After leaves only id and name, and a
- * refused body nothing: its key can be sent again with a corrected one.
+ * refused body nothing: its key can be sent again with a corrected one. A response of more than 64 KiB that is not stored in the
+ * transaction of its effect is made anew by `resume` when it is asked for again.
  */
 export async function runOnce<T extends Response>(
   c: Context<HttpEnv>,
@@ -103,13 +106,12 @@ async function runClaimed<T extends Response>(
   options: Pick<OnceOptions<T>, "secret">,
   run: (storeResponse: StoreOnce) => Promise<T>,
 ): Promise<T> {
-  const complete = async (response: Response, tx?: Queryable) =>
-    store.complete(claim, await toStoredResponse(response, options.secret === true), tx);
+  const toStored = (response: Response) => toStoredResponse(response, options.secret === true);
   let isStored = false;
   let response: T;
   try {
     response = await run(async (tx, made) => {
-      await complete(made, tx);
+      await store.complete(claim, await toStored(made), tx);
       isStored = true;
       return made;
     });
@@ -117,7 +119,10 @@ async function runClaimed<T extends Response>(
     await completeFailure(store, claim, error);
     throw error;
   }
-  if (!isStored) await complete(response);
+  if (isStored) return response;
+  const stored = await toStored(response);
+  if (Buffer.byteLength(stored.body) > MAX_KEPT_BYTES) await store.release(claim);
+  else await store.complete(claim, stored);
   return response;
 }
 
