@@ -1,5 +1,9 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
+import { createId } from "../../shared/program/id.ts";
 import {
+  createReport,
   MAX_REPORT_BYTES,
   MAX_TEXT_LENGTHS,
   MAX_VULNERABILITIES,
@@ -12,7 +16,16 @@ const aMatch = (severity: string, fields: object = {}) => ({
   vulnerability: { id: "CVE-1", severity, description: "Bad.", dataSource: "https://a.example", ...fields },
   artifact: { name: "openssl", version: "3.0" },
 });
-const parse = (...matches: object[]) => parseGrypeOutput(JSON.stringify({ matches }));
+async function parseText(text: string, size = text.length): Promise<Vulnerability[]> {
+  const bytes = Buffer.from(text);
+  const parts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
+    bytes.subarray(n * size, (n + 1) * size),
+  );
+  const found: Vulnerability[] = [];
+  for await (const one of parseGrypeOutput(parts)) found.push(one);
+  return found;
+}
+const parse = (...matches: object[]) => parseText(JSON.stringify({ matches }));
 
 const aVulnerability = (ID: string, Severity: Vulnerability["Severity"], Package = "p"): Vulnerability => ({
   ID,
@@ -31,17 +44,17 @@ describe("the output of grype", () => {
     ["Negligible", "Low"],
     ["Defcon1", "Unknown"],
     ["", "Unknown"],
-  ])("with the severity %s is %s", (given, expected) => {
-    expect(parse(aMatch(given)).map(({ Severity }) => Severity)).toEqual([expected]);
+  ])("with the severity %s is %s", async (given, expected) => {
+    expect((await parse(aMatch(given))).map(({ Severity }) => Severity)).toEqual([expected]);
   });
 
-  test("with no severity at all (None) is no vulnerability", () => {
-    expect(parse(aMatch("None"))).toEqual([]);
+  test("with no severity at all (None) is no vulnerability", async () => {
+    expect(await parse(aMatch("None"))).toEqual([]);
   });
 
-  test("names the first fix, each link once, and the package as it is in the image", () => {
+  test("names the first fix, each link once, and the package as it is in the image", async () => {
     const fields = { urls: ["https://b.example", "https://a.example"], fix: { versions: ["3.1", "4.0"] } };
-    expect(parse(aMatch("Low", fields))).toEqual([
+    expect(await parse(aMatch("Low", fields))).toEqual([
       {
         ID: "CVE-1",
         Package: "openssl",
@@ -54,7 +67,7 @@ describe("the output of grype", () => {
     ]);
   });
 
-  test("has no longer texts than a scan result, whatever the image names its packages", () => {
+  test("has no longer texts than a scan result, whatever the image names its packages", async () => {
     const long = "é".repeat(5000);
     const match = aMatch("Low", {
       id: long,
@@ -62,7 +75,7 @@ describe("the output of grype", () => {
       fix: { versions: [long] },
       urls: [`https://${long}`],
     });
-    const [found] = parse({ ...match, artifact: { name: long, version: long } });
+    const [found] = await parse({ ...match, artifact: { name: long, version: long } });
     expect(found).toEqual({
       ID: long.slice(0, MAX_TEXT_LENGTHS.id),
       Package: long.slice(0, MAX_TEXT_LENGTHS.name),
@@ -74,14 +87,34 @@ describe("the output of grype", () => {
     });
   });
 
+  test.each([1, 7, 1000])(
+    "is the same in parts of %i bytes, whatever stands around its matches",
+    async (size) => {
+      const match = aMatch("Low", { description: 'é "}]" \\', related: [[{}], { deep: [{}] }] });
+      const others = {
+        a: "matches",
+        ignoredMatches: [aMatch("High", { id: "ignored" })],
+        b: { matches: [{}] },
+      };
+      const text = JSON.stringify({ ...others, matches: [match, match], last: ["]"] }, null, 1);
+      const found = await parseText(text, size);
+      expect(found.map(({ ID, Description }) => [ID, Description])).toEqual(
+        Array(2).fill(["CVE-1", match.vulnerability.description]),
+      );
+    },
+  );
+
   test.each([
-    ["", "Unexpected end of JSON input"],
-    ["not JSON", "is not valid JSON"],
-    ["[]", "expected object"],
-    ["{}", "expected array"],
+    ["", "no whole report"],
+    ["not JSON", "no whole report"],
+    ["[]", "no whole report"],
+    ["{}", "no whole report"],
+    ['{"matches":{}}', "no whole report"],
+    ['{"matches":[', "no whole report"],
     ['{"matches":[{}]}', "expected object"],
-  ])("that is something else is refused: %s", (text, message) => {
-    expect(() => parseGrypeOutput(text)).toThrow(message);
+    ['{"matches":[{x}]}', "JSON"],
+  ])("that is something else is refused: %s", async (text, message) => {
+    await expect(parseText(text)).rejects.toThrow(message);
   });
 });
 
@@ -122,5 +155,27 @@ describe("a report", () => {
     expect(bytes).toBeLessThan(MAX_REPORT_BYTES);
     expect(bytes).toBeGreaterThan(MAX_REPORT_BYTES - 5000);
     expect(summary.Low).toBe(MAX_VULNERABILITIES);
+  });
+
+  test("in progress keeps no more than twice what it lists, and is the same as one of all at once", async () => {
+    setFlagsFromString("--expose-gc");
+    const report = createReport();
+    const long = () => ({ ...aVulnerability(createId(), "Low"), Description: createId().repeat(50) });
+    const refs: WeakRef<Vulnerability>[] = [];
+    const add = (found: Vulnerability) => {
+      report.add(found);
+      refs.push(new WeakRef(found));
+    };
+    for (let n = 0; n < 5 * MAX_VULNERABILITIES; n++) add(long());
+    for (let n = 0; n < MAX_VULNERABILITIES; n++) add(aVulnerability(String(n), "Critical"));
+    await new Promise(setImmediate);
+    runInNewContext("gc")();
+    expect(refs.filter((ref) => ref.deref() !== undefined).length).toBeLessThanOrEqual(
+      2 * MAX_VULNERABILITIES,
+    );
+    const { summary, vulnerabilities } = report.toReport();
+    expect(summary).toMatchObject({ Critical: MAX_VULNERABILITIES, Low: 5 * MAX_VULNERABILITIES });
+    expect(new Set(vulnerabilities.map(({ Severity }) => Severity))).toEqual(new Set(["Critical"]));
+    expect(vulnerabilities).toHaveLength(MAX_VULNERABILITIES);
   });
 });

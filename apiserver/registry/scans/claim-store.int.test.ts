@@ -113,6 +113,22 @@ describe("a claim", () => {
     expect(await complete(again)).toBe(true);
   });
 
+  test("counts as an attempt when it begins, also one that ends with its process, until the scan is requested anew", async () => {
+    const orgId = await api.createOrganization();
+    const attempts: (number | undefined)[] = [];
+    for (let n = 0; n < 3; n++) {
+      if (n !== 1) await request(orgId, "requested", ["web"]);
+      const scan = await claim();
+      attempts.push(scan?.attempts);
+      atMs += LEASE_SECONDS * 1000;
+    }
+    const result = { report: mergeReport([]), databaseVersion: "1", at: new Date(atMs) };
+    const last = await claim();
+    if (last !== undefined) await completeScan(api.deps.db, last, result);
+    await request(orgId, "requested", ["web"]);
+    expect([...attempts, last?.attempts, (await claim())?.attempts]).toEqual([1, 2, 3, 4, 1]);
+  });
+
   test("of one process is of one scan: claims at the same time are of different ones", async () => {
     const orgId = await api.createOrganization();
     const names = Array.from({ length: 8 }, (_, n) => `web/${n}`);

@@ -13,7 +13,7 @@ export interface ClaimedScan {
   digest: string;
   repository: string;
   claimId: string;
-  /** Attempts that failed before. */
+  /** Attempts since the scan was requested, with this one: one that ends with its process counts too. */
   attempts: number;
   /** How many critical vulnerabilities the last report has; 0 without one. */
   knownCritical: number;
@@ -35,7 +35,7 @@ export async function claimScan(
   { at, leaseSeconds }: { at: Date; leaseSeconds: number },
 ): Promise<ClaimedScan | undefined> {
   const next = sql`(${registryScans.orgId}, ${registryScans.digest}) = (${selectNext(at)})`;
-  const set = { state: "running" as const, startedAt: at };
+  const set = { state: "running" as const, startedAt: at, attempts: sql`${registryScans.attempts} + 1` };
   const [row] = await scanClaims.take(db, next, { leaseSeconds, at, set });
   if (row === undefined) return undefined;
   const { orgId, digest, repository, claimId, attempts, summary } = row;

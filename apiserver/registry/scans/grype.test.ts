@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { createReport } from "../report.ts";
 import { createScannerProgram } from "./scanner-program.ts";
 
 let folder: string;
@@ -41,10 +42,12 @@ function aProgram(name: string, script: string): string {
   return file;
 }
 
-function scan(command: string, { signal = new AbortController().signal, timeoutSeconds = 100 } = {}) {
+async function scan(command: string, { signal = new AbortController().signal, timeoutSeconds = 100 } = {}) {
   const limits = { timeoutSeconds, memoryBytes: 128 * 1024 ** 2, diskBytes: 32 * 1024 ** 2 };
   const config = { ...SCANNER, command, databaseDir: folder };
-  return createScannerProgram(config).scan({ ...config, ...limits }, image, signal);
+  const report = createReport();
+  await createScannerProgram(config).scan(report, { ...config, ...limits }, image, signal);
+  return report.toReport().vulnerabilities;
 }
 
 const NODE = process.execPath;

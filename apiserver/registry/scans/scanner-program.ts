@@ -1,9 +1,9 @@
 import { access, constants } from "node:fs/promises";
-import { request } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
 import type { ScannerConfig } from "../config.ts";
-import { parseGrypeOutput, type Vulnerability } from "../report.ts";
+import { parseGrypeOutput, type ReportInProgress } from "../report.ts";
 import { readDatabaseBuiltAt, updateDatabase } from "./database.ts";
 import { MAX_OUTPUT_BYTES, type PullableImage, readReport, type ScannerOptions } from "./grype.ts";
 import { SCAN_FAULTS, ScanError, toScannerUnavailable } from "./scan-error.ts";
@@ -12,7 +12,13 @@ import { SCAN_FAULTS, ScanError, toScannerUnavailable } from "./scan-error.ts";
 export interface ScannerProgram {
   /** Throws when it is not there. */
   requireThere(): Promise<void>;
-  scan(options: ScannerOptions, image: PullableImage, signal: AbortSignal): Promise<Vulnerability[]>;
+  /** Adds what it finds in an image to a report. */
+  scan(
+    report: ReportInProgress,
+    options: ScannerOptions,
+    image: PullableImage,
+    signal: AbortSignal,
+  ): Promise<void>;
   readDatabaseBuiltAt(): Promise<Date>;
   updateDatabase(databaseUrl: string, signal: AbortSignal): Promise<void>;
 }
@@ -29,37 +35,40 @@ export function createScannerProgram(config: ScannerConfig): ScannerProgram {
   if (socket === undefined)
     return {
       requireThere: () => access(command, constants.X_OK).catch(throwUnavailable),
-      scan: async (options, image, signal) => parseReport(await readReport(options, image, signal)),
+      scan: async (report, options, image, signal) =>
+        addFound(report, [Buffer.from(await readReport(options, image, signal))]),
       readDatabaseBuiltAt: () => readDatabaseBuiltAt(config),
       updateDatabase: (databaseUrl, signal) => updateDatabase({ ...config, databaseUrl }, signal),
     };
   const options = { command, databaseDir, caDir };
   return {
     requireThere: () => access(socket, constants.W_OK).catch(throwUnavailable),
-    scan: async (limits, image, signal) =>
-      parseReport(await call(socket, "report", { options: limits, image }, signal)),
+    scan: (report, limits, image, signal) =>
+      call(socket, "report", { options: limits, image }, (found) => addFound(report, found), signal),
     async readDatabaseBuiltAt() {
-      const built = z.coerce.date().safeParse(await call(socket, "database-built-at", { options }));
+      const built = z.coerce.date().safeParse(await call(socket, "database-built-at", { options }, text));
       if (!built.success) throw toScannerUnavailable(built.error);
       return built.data;
     },
     async updateDatabase(databaseUrl, signal) {
-      await call(socket, "database-update", { options: { ...options, databaseUrl } }, signal);
+      await call(socket, "database-update", { options: { ...options, databaseUrl } }, text, signal);
     },
   };
 }
 
 /** What tenants push runs through that container: nothing that it responds with is trusted, nor is its length. */
-async function call(
+async function call<T>(
   socketPath: string,
   name: ScannerCall,
   body: object,
+  read: (content: AsyncIterable<Uint8Array>) => Promise<T>,
   signal?: AbortSignal,
-): Promise<string> {
+): Promise<T> {
   try {
-    const { statusCode, content } = await post(socketPath, `/${name}`, JSON.stringify(body), signal);
-    if (statusCode === 200) return content;
-    const { fault, message } = failureSchema.parse(JSON.parse(content));
+    const response = await post(socketPath, `/${name}`, JSON.stringify(body), signal);
+    const content = readBounded(response);
+    if (response.statusCode === 200) return await read(content);
+    const { fault, message } = failureSchema.parse(JSON.parse(await text(content)));
     throw new ScanError(fault, message);
   } catch (error) {
     signal?.throwIfAborted();
@@ -68,6 +77,15 @@ async function call(
     if (name === "report" && isConnectionLost(error))
       throw new ScanError("out_of_memory", "the scanner was killed in the scan");
     throw toScannerUnavailable(error);
+  }
+}
+
+async function* readBounded(response: IncomingMessage): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_OUTPUT_BYTES) throw new ScanError("failed", "the scanner responds with too many bytes");
+    yield chunk;
   }
 }
 
@@ -80,27 +98,25 @@ function post(
   path: string,
   body: string,
   signal?: AbortSignal,
-): Promise<{ statusCode: number; content: string }> {
-  const { promise, resolve, reject } = Promise.withResolvers<{ statusCode: number; content: string }>();
+): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const options = { socketPath, path, method: "POST", ...(signal === undefined ? {} : { signal }) };
-  const outgoing = request(options, (response) => {
-    let bytes = 0;
-    response.on("data", (chunk: Buffer) => {
-      bytes += chunk.byteLength;
-      if (bytes > MAX_OUTPUT_BYTES) response.destroy(new Error("the scanner responds with too many bytes"));
-    });
-    text(response).then((content) => resolve({ statusCode: response.statusCode ?? 0, content }), reject);
-  });
+  const outgoing = request(options, resolve);
   outgoing.on("error", reject);
   outgoing.end(body);
   return promise;
 }
 
-function parseReport(report: string): Vulnerability[] {
+async function addFound(
+  report: ReportInProgress,
+  content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<void> {
   try {
-    return parseGrypeOutput(report);
+    for await (const found of parseGrypeOutput(content)) report.add(found);
   } catch (error) {
-    throw new ScanError("failed", `the report is not as expected: ${String(error).slice(0, 500)}`);
+    if (error instanceof SyntaxError || error instanceof z.ZodError)
+      throw new ScanError("failed", `the report is not as expected: ${String(error).slice(0, 500)}`);
+    throw error;
   }
 }
 

@@ -18,7 +18,7 @@ export const registryScans = pgTable(
     state: text().$type<ScanState>().notNull(),
     /** The lower, the sooner. */
     priority: smallint().notNull(),
-    /** Attempts that failed since the scan was requested. */
+    /** Attempts since the scan was requested, the running one and those that ended with their process too. */
     attempts: integer().notNull().default(0),
     /** While it is pending, when it may start; while it runs, when its claim ends. */
     dueAt: time("due_at"),

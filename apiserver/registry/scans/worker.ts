@@ -6,7 +6,7 @@ import { createDistribution } from "../backend/distribution.ts";
 import { toPull } from "../backend/oci.ts";
 import type { ScannerConfig } from "../config.ts";
 import { repositoryPrefix } from "../names.ts";
-import { mergeReport, type Vulnerability } from "../report.ts";
+import { createReport } from "../report.ts";
 import { type ClaimedScan, claimScan, endedAs, scanClaims } from "./claim-store.ts";
 import { readDatabaseVersion, removeAbandonedWorkFolders } from "./database.ts";
 import { findScanTarget } from "./manifest.ts";
@@ -16,14 +16,12 @@ import { createScannerProgram, type ScannerProgram } from "./scanner-program.ts"
 import { requestOutdatedScans } from "./store.ts";
 
 /** What scanning one digest came to. */
-type ScanOutcome =
-  | { kind: "found"; vulnerabilities: Vulnerability[] }
-  | { kind: "unsupported"; reason: string };
+type ScanOutcome = { kind: "scanned" } | { kind: "unsupported"; reason: string };
 
 interface ScanSteps {
   backend: Pick<RegistryBackend, "findManifest">;
-  /** Scans the image of one manifest. */
-  scanManifest: (digest: string) => Promise<Vulnerability[]>;
+  /** Scans the image of one manifest, and adds what it finds to the report. */
+  scanManifest: (digest: string) => Promise<void>;
 }
 
 interface WorkerDeps extends Pick<Deps, "db" | "log" | "now"> {
@@ -40,7 +38,7 @@ const IDLE_MS = 2000;
 const UNAVAILABLE_MS = 10_000;
 const PLATFORM_RETRY_SECONDS = 60;
 const IMAGE_RETRY_SECONDS = 30;
-/** One retry. */
+/** One retry, also of an attempt that ended with this process. */
 const MAX_ATTEMPTS = 2;
 /** A claim outlives one image's time by this. */
 const LEASE_MARGIN_SECONDS = 60;
@@ -100,6 +98,9 @@ async function runScan(
   signal: AbortSignal,
 ): Promise<void> {
   const { db, now, config, backend, program } = deps;
+  if (scan.attempts > MAX_ATTEMPTS)
+    throw new ScanError("failed", "the program that scans ended in each attempt");
+  const report = createReport();
   const repository = `${repositoryPrefix(scan.orgId)}${scan.repository}`;
   const limits = { memoryBytes: config.memoryMiB * 1024 ** 2, diskBytes: config.diskMiB * 1024 ** 2 };
   const scanManifest = async (digest: string) => {
@@ -107,15 +108,15 @@ async function runScan(
       throw new ScanError("timeout", "the claim has ended");
     const access = [toPull(repository)];
     const { token } = await backend.issueToken({ subject: "scanner", access, now: now() });
-    return program.scan({ ...config, ...limits }, { ...deps.registry, repository, digest, token }, signal);
+    const image = { ...deps.registry, repository, digest, token };
+    await program.scan(report, { ...config, ...limits }, image, signal);
   };
   const outcome = await scanImage({ backend, scanManifest }, repository, scan.digest);
   if (outcome.kind === "unsupported") {
     await scanClaims.complete(db, scan, endedAs("unsupported", null, outcome.reason));
     return;
   }
-  const report = mergeReport(outcome.vulnerabilities);
-  await recordReport(db, scan, { report, databaseVersion, at: now() });
+  await recordReport(db, scan, { report: report.toReport(), databaseVersion, at: now() });
 }
 
 /** Every way in which a scan ends without a result. */
@@ -128,8 +129,10 @@ async function settleFailure(
   const { db, log, now } = deps;
   const postpone = (seconds: number, attempts: number) =>
     scanClaims.postpone(db, scan, seconds, { at: now(), set: { state: "pending", attempts } });
+  // What the image is not the cause of is no attempt.
+  const before = scan.attempts - 1;
   if (signal.aborted) {
-    await postpone(0, scan.attempts);
+    await postpone(0, before);
     return;
   }
   const error = toScanError(thrown);
@@ -140,9 +143,8 @@ async function settleFailure(
     return;
   }
   log.warn({ orgId: scan.orgId, digest: scan.digest, fault, message }, "an image was not scanned");
-  const attempts = scan.attempts + 1;
-  if (error.isOfPlatform) await postpone(PLATFORM_RETRY_SECONDS, scan.attempts);
-  else if (attempts < MAX_ATTEMPTS) await postpone(IMAGE_RETRY_SECONDS, attempts);
+  if (error.isOfPlatform) await postpone(PLATFORM_RETRY_SECONDS, before);
+  else if (scan.attempts < MAX_ATTEMPTS) await postpone(IMAGE_RETRY_SECONDS, scan.attempts);
   // The last report stays.
   else await scanClaims.complete(db, scan, endedAs("error", fault, message));
 }
@@ -195,17 +197,19 @@ async function scanImage(
 ): Promise<ScanOutcome> {
   const target = await findTarget(backend, repository, digest);
   if (target.kind === "unsupported") return target;
-  if (target.kind === "image") return { kind: "found", vulnerabilities: await scanManifest(digest) };
-  const vulnerabilities: Vulnerability[] = [];
+  if (target.kind === "image") {
+    await scanManifest(digest);
+    return { kind: "scanned" };
+  }
   let isScanned = false;
   for (const child of target.digests) {
     const { kind } = await findTarget(backend, repository, child);
     if (kind !== "image") continue;
-    vulnerabilities.push(...(await scanManifest(child)));
+    await scanManifest(child);
     isScanned = true;
   }
   if (!isScanned) return { kind: "unsupported", reason: "the index lists no image" };
-  return { kind: "found", vulnerabilities };
+  return { kind: "scanned" };
 }
 
 async function findTarget(backend: ScanSteps["backend"], repository: string, digest: string) {

@@ -1,0 +1,76 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { and, eq } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitFor, waitForRegistry } from "../../../e2e/platform/stack/testing.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startImageScanner } from "../index.ts";
+import { pushTestImage, testRegistry } from "../testing.ts";
+import { PRIORITIES, requestScan } from "./store.ts";
+import { registryScans } from "./table.ts";
+
+let api: TestApp;
+let folder: string;
+const stop = new AbortController();
+let stopped: Promise<void>;
+
+/** In place of grype: notes what it is asked to scan, and finds nothing. */
+const SCRIPT = `#!/bin/sh
+case "$1" in db) echo '{"built": "2026-11-01T00:00:00Z"}' ;; *) echo "$1" >> "$(dirname "$0")/asked"; echo '{"matches": []}' ;; esac
+`;
+
+beforeAll(async () => {
+  await waitForRegistry();
+  folder = await mkdtemp(join(tmpdir(), "marina-worker-"));
+  const command = join(folder, "grype");
+  await writeFile(command, SCRIPT, { mode: 0o755 });
+  await writeFile(join(folder, "asked"), "");
+  await mkdir(join(folder, "6"));
+  await writeFile(join(folder, "6", "import.json"), JSON.stringify({ digest: "1" }));
+  const scanner = {
+    command,
+    databaseDir: folder,
+    databaseUrl: undefined,
+    caDir: undefined,
+    socket: undefined,
+    concurrency: 1,
+    timeoutSeconds: 60,
+    memoryMiB: 512,
+    diskMiB: 512,
+  };
+  api = await startTestApp({ registry: { scanner } });
+});
+afterAll(async () => {
+  stop.abort();
+  await stopped;
+  await api.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test("an image that ended the scanner's program twice is an Error without a third scan, and others are scanned", async () => {
+  const orgId = await api.createOrganization();
+  const { db, now } = api.deps;
+  const digests: string[] = [];
+  for (const repository of ["fatal", "web"]) {
+    const place = { orgId, repository, tag: "1" };
+    const { digest } = await pushTestImage(testRegistry(api), place, { [repository]: "1" });
+    await requestScan(db, { orgId, digest, repository, priority: PRIORITIES.requested, at: now() });
+    digests.push(digest);
+  }
+  const [fatal = "", web = ""] = digests;
+  const find = async (digest: string) => {
+    const isImage = and(eq(registryScans.orgId, orgId), eq(registryScans.digest, digest));
+    return (await db.select().from(registryScans).where(isImage))[0];
+  };
+  await db.update(registryScans).set({ attempts: 2 }).where(eq(registryScans.digest, fatal));
+  ({ stopped } = startImageScanner(api.deps, stop.signal));
+  await waitFor("both scans to end", async () => {
+    const rows = [await find(fatal), await find(web)];
+    return rows.every((row) => row?.dueAt === null);
+  });
+  expect(await find(fatal)).toMatchObject({ state: "error", fault: "failed", attempts: 0 });
+  expect(await find(web)).toMatchObject({ state: "success", attempts: 0 });
+  const asked = await readFile(join(folder, "asked"), "utf8");
+  expect([asked.includes(web), asked.includes(fatal)]).toEqual([true, false]);
+});
