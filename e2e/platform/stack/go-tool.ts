@@ -28,7 +28,7 @@ export type PinnedTool = GoTool & { module: string };
 
 /** Raised with what `writeToolModule` makes of equal pins. */
 const DERIVATION = "1";
-/** That of the stack: a `go` line decides about the defaults of GODEBUG. */
+/** The minor version in the `go` line of the stack: it decides about the defaults of GODEBUG. */
 const LEAST_GO_MINOR = 26;
 
 interface Pins {
