@@ -136,8 +136,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
         );
         return membership;
       },
-      isPresentedByOwner: async (tx, principal) =>
-        principal.kind === "token" || (await findIssuerOf(tx, principal.userId)) === principal.issuer,
+      findIssuer: findIssuerOf,
       lockOrganization,
     },
     deps,

@@ -7,7 +7,7 @@ import { type Membership, type Role, rightsOf } from "../http/authorization/perm
 import type { PageRequest } from "../http/contract/page.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type OrganizationRow, organizationColumns, organizations } from "../organizations/index.ts";
-import { type MemberRow, members } from "./table.ts";
+import { type MemberRow, members, users } from "./table.ts";
 
 /** How long an invitation can be accepted. */
 const INVITATION_EXPIRY = sql`now() + interval '14 days'`;
@@ -24,9 +24,11 @@ const selectMembership = prepareStatement(["orgId", "userId"], (db, { orgId, use
       role: members.role,
       source: members.source,
       endsAt: members.expiresAt,
+      issuer: users.issuer,
     })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
+    .innerJoin(users, eq(users.id, members.userId))
     .where(
       and(eq(members.orgId, orgId), eq(members.userId, userId), IS_CURRENT, isNull(organizations.deletedAt)),
     ),

@@ -1,5 +1,4 @@
 import type { Queryable } from "../../db/client.ts";
-import { sendTogether } from "../../db/statement.ts";
 import { DEFAULT_STAFF_ROLE } from "../authentication/issuer-config.ts";
 import type { Principal } from "../authentication/principal.ts";
 import { ApiError, notFound } from "../errors.ts";
@@ -39,8 +38,8 @@ export interface AccessControl {
    * that is deleted or being deleted.
    */
   lockMembership(tx: Queryable, principal: Principal, orgId: string): Promise<Membership | undefined>;
-  /** Whether a user id still belongs to the issuer of the token that presented it; of an API token lockMembership knows. */
-  isPresentedByOwner(tx: Queryable, principal: Principal): Promise<boolean>;
+  /** The issuer that a user id belongs to. */
+  findIssuer(tx: Queryable, userId: string): Promise<string | undefined>;
   /** Takes the same lock for the platform's staff, who are no members. Throws the same 404 and 409. */
   lockOrganization(tx: Queryable, orgId: string): Promise<unknown>;
 }
@@ -112,19 +111,17 @@ export function isPlatformAdmin(principal: Principal): boolean {
  * has ended, 404 for a membership or an organization that has ended, and 409 conflict for an organization that is being deleted.
  */
 export async function confirmAccess(
-  control: Pick<AccessControl, "lockMembership" | "isPresentedByOwner">,
+  control: Pick<AccessControl, "lockMembership">,
   access: Access,
   { principal, orgId }: { principal: Principal; orgId: string },
   tx: Queryable,
 ): Promise<ConfirmedAccess> {
-  const [membership] = await sendTogether(
-    control.lockMembership(tx, principal, orgId),
-    confirmCredential(control, principal, tx),
-  );
+  const membership = await control.lockMembership(tx, principal, orgId);
   if (membership === undefined) {
     if (principal.kind === "user") throw notFound("organization");
     throw new ApiError("forbidden", "This API token ended while the request was under way.");
   }
+  requireCurrent(principal, membership.issuer);
   const requireAny = (permissions: readonly Permission[]) =>
     requireAnyPermission(principal, membership, permissions);
   if (needsMembership(access)) requireAny(typeof access === "string" ? [access] : access);
@@ -133,12 +130,17 @@ export async function confirmAccess(
 
 /** Authenticates once more, in the transaction of the change. Throws 401 for a token of a person that has ended. */
 export async function confirmCredential(
-  control: Pick<AccessControl, "isPresentedByOwner">,
+  control: Pick<AccessControl, "findIssuer">,
   principal: Principal,
   tx: Queryable,
 ): Promise<void> {
-  const isTheirs = await control.isPresentedByOwner(tx, principal);
-  if (principal.kind === "token" || (isTheirs && Date.now() < principal.expiresAtMs)) return;
+  if (principal.kind === "user") requireCurrent(principal, await control.findIssuer(tx, principal.userId));
+}
+
+/** Throws 401 for a token of a person that has expired, or whose issuer the user's id does not belong to any more. */
+function requireCurrent(principal: Principal, issuer: string | undefined): void {
+  if (principal.kind === "token" || (issuer === principal.issuer && Date.now() < principal.expiresAtMs))
+    return;
   throw new ApiError("unauthorized", "The token ended while the request was under way.", {
     headers: { "WWW-Authenticate": 'Bearer realm="marina"' },
   });

@@ -134,4 +134,6 @@ export interface Membership {
   source?: MemberSource;
   /** When a membership by a group ends, unless another token carries the group. */
   endsAt?: Date | null;
+  /** The issuer that the user's id belongs to; absent of a token. */
+  issuer?: string;
 }

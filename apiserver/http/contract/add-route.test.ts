@@ -73,7 +73,7 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
       return role === undefined ? undefined : makeMembership(orgId, role);
     },
     lockMembership: () => Promise.reject(new Error("no transactions here")),
-    isPresentedByOwner: () => Promise.reject(new Error("no transactions here")),
+    findIssuer: () => Promise.reject(new Error("no transactions here")),
     lockOrganization: () => Promise.reject(new Error("no transactions here")),
   };
   const app = new OpenAPIHono<HttpEnv>();

@@ -20,7 +20,7 @@ const control: AccessControl = {
   isWellFormed: (authorization) => authorization.includes("checksum"),
   findMembership: async () => undefined,
   lockMembership: async () => undefined,
-  isPresentedByOwner: async () => true,
+  findIssuer: async () => undefined,
   lockOrganization: async () => undefined,
 };
 
