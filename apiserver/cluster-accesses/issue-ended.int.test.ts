@@ -19,7 +19,7 @@ let owner: Person;
 let clusters: readonly ProjectedCluster[];
 
 beforeAll(async () => {
-  ({ api, orgId, owner, clusters } = await startAccessService("a", "b", "c"));
+  ({ api, orgId, owner, clusters } = await startAccessService("a", "b", "c", "d"));
 });
 afterAll(async () => {
   // A request finds none that the projection takes for deleted.
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 test("a repeated request revokes what each of its earlier attempts has left, with an audit row", async () => {
   const { sql } = api.deps;
-  const [cluster] = clusters as [ProjectedCluster];
+  const cluster = clusters[3] as ProjectedCluster;
   await reportReady(api.deps, orgId, cluster.id);
   // Until a new Namespace has accesses at all: a refusal would be kept.
   await makeAccessObject(api.deps, cluster, owner);

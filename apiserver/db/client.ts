@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
-import { PgDialect } from "drizzle-orm/pg-core";
-import { drizzle, PostgresJsDatabase, PostgresJsSession } from "drizzle-orm/postgres-js";
+import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
-import type { TenantContext } from "../../shared/program/limits.ts";
 import { Counter, Gauge, type Registry } from "../../shared/program/metrics.ts";
-import { createPool, type PoolClient, type PoolFigures } from "./pool.ts";
+import { createPool, type PoolFigures } from "./pool.ts";
 
 export type Sql = postgres.Sql;
 export type Database = PostgresJsDatabase;
@@ -80,20 +78,6 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
       await Promise.all([pool.close(), background.close(), sql.end({ timeout: 5 })]);
     },
   };
-}
-
-/** The connection that a database or a transaction sends its statements over. */
-export function clientOf({ _: { session } }: Pick<Database, "_">): Sql {
-  return (session as unknown as PostgresJsSession<Sql, Record<string, never>, Record<string, never>>).client;
-}
-
-/** Shared by all tenants: drizzle() would make one, and set the parsers of its client, for every request. */
-const dialect = new PgDialect();
-
-/** The database for the work of one tenant: see PoolClient. It costs about a microsecond. */
-export function forTenant(db: Database, tenant: TenantContext): Database {
-  const client = (clientOf(db) as PoolClient).forTenant(tenant);
-  return new PostgresJsDatabase(dialect, new PostgresJsSession(client, dialect, undefined), undefined);
 }
 
 /**

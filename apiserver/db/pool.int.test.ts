@@ -6,8 +6,9 @@ import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
 import { author } from "../clusters/create/testing.ts";
 import { asAuthorized, transactAs } from "../http/contract/caller.ts";
-import { addPoolMetrics, connectDatabase, type DatabaseClients, forTenant } from "./client.ts";
+import { addPoolMetrics, connectDatabase, type DatabaseClients } from "./client.ts";
 import { isDatabaseUnavailable } from "./errors.ts";
+import { forTenant } from "./pool.ts";
 import { createTestDatabase, type TestDatabase } from "./testing.ts";
 
 let database: TestDatabase;

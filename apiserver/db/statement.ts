@@ -1,7 +1,8 @@
 import { getTableColumns, type Placeholder, type SQL, sql } from "drizzle-orm";
 import type { PgColumn, PgTable, PgUpdateSetSource } from "drizzle-orm/pg-core";
 import { drizzle } from "drizzle-orm/postgres-js";
-import { clientOf, type Queryable, type Sql } from "./client.ts";
+import type { Queryable, Sql } from "./client.ts";
+import { clientOf } from "./pool.ts";
 
 /** What Drizzle builds of a statement: `client` is the connection that it is sent over. */
 interface Prepared<Result> {

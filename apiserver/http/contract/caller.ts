@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import type { TenantContext } from "../../../shared/program/limits.ts";
-import { type Database, forTenant, type Queryable, type Transaction } from "../../db/client.ts";
+import type { Database, Queryable, Transaction } from "../../db/client.ts";
+import { forTenant } from "../../db/pool.ts";
 import { sendTogether } from "../../db/statement.ts";
 import { type Author, type Principal, principalKey } from "../authentication/principal.ts";
 import {

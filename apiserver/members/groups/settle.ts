@@ -1,6 +1,7 @@
 import { createKeyedSlots } from "../../../shared/program/limits.ts";
 import { recordAudit } from "../../audit/index.ts";
-import { type Database, forTenant, type Queryable } from "../../db/client.ts";
+import type { Database, Queryable } from "../../db/client.ts";
+import { forTenant } from "../../db/pool.ts";
 import { chunk, sendTogether } from "../../db/statement.ts";
 import {
   type Author,

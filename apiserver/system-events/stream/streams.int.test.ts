@@ -4,7 +4,7 @@ import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { mintFor } from "../../api-tokens/testing.ts";
 import { startBackground } from "../../background.ts";
-import { forTenant } from "../../db/client.ts";
+import { forTenant } from "../../db/pool.ts";
 import { appendFeedEvents } from "../../events/feed.ts";
 import { listen } from "../../http/server/server.ts";
 import { createGroupPerson, mapGroup, passTime } from "../../members/groups/testing.ts";
