@@ -16,7 +16,7 @@ export interface Deps {
   db: Database;
   /** A third pool, of plain tagged queries: advisory locks, LISTEN, slow jobs. */
   sql: Sql;
-  /** A handler's takes the share of its tenant, and its calls end with the request. */
+  /** A handler's takes the share of its tenant, and the calls of a read or dry run end with the request. */
   kube: KubeClient;
   /** One writer of a custom resource at a time in this process, by kind, namespace and name. */
   writeLocks: KeyedSlots;

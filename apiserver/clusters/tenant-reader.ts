@@ -57,7 +57,7 @@ export async function readChecks(
   return (target) => ("unknown" in found ? found : (found.get(target) ?? []));
 }
 
-/** The reader of one request, with its dependencies: what it reads ends with the request. */
+/** The reader of one request, with its dependencies: what it reads for a read or dry run ends with the request. */
 export type ReaderOf = (deps: Pick<Deps, "kube">, caller: Pick<Caller, "slot">) => TenantReader;
 
 /**

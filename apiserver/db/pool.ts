@@ -3,7 +3,6 @@ import { PgDialect } from "drizzle-orm/pg-core";
 import { PostgresJsDatabase, PostgresJsSession } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { createKeyedSlots, type TenantContext } from "../../shared/program/limits.ts";
-import type { Database } from "./client.ts";
 
 type Sql = postgres.Sql;
 /** What Drizzle needs of a transaction. */
@@ -122,7 +121,7 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
       const share = { take, tryTake };
       return {
         options: parsed,
-        forTenant: client.forTenant,
+        forTenant: (other: TenantContext) => client.forTenant(other),
         unsafe: (text: string, values?: Values) => withinShare(share, () => client.unsafe(text, values)),
         begin: <T>(run: (tx: Transaction) => Promise<T>) => holdConnection(share, () => client.begin(run)),
       };
@@ -139,7 +138,7 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
 }
 
 /** The connection that a database or a transaction sends its statements over. */
-export function clientOf({ _: { session } }: Pick<Database, "_">): Sql {
+export function clientOf({ _: { session } }: Pick<PostgresJsDatabase, "_">): Sql {
   return (session as unknown as PostgresJsSession<Sql, Record<string, never>, Record<string, never>>).client;
 }
 
@@ -147,7 +146,7 @@ export function clientOf({ _: { session } }: Pick<Database, "_">): Sql {
 const dialect = new PgDialect();
 
 /** The database for the work of one tenant: see PoolClient. It costs about a microsecond. */
-export function forTenant(db: Database, tenant: TenantContext): Database {
+export function forTenant(db: PostgresJsDatabase, tenant: TenantContext): PostgresJsDatabase {
   const client = (clientOf(db) as PoolClient).forTenant(tenant);
   return new PostgresJsDatabase(dialect, new PostgresJsSession(client, dialect, undefined), undefined);
 }

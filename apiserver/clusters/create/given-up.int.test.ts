@@ -5,6 +5,7 @@ import { setUp } from "../../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { KubeError } from "../../../shared/kube/errors.ts";
+import type { KubeObject } from "../../../shared/kube/kind.ts";
 import { auditLog } from "../../audit/table.ts";
 import { countLockWaits } from "../../db/testing.ts";
 import type { Deps } from "../../deps.ts";
@@ -48,6 +49,11 @@ async function giveUp({ clusterId }: NewCluster): Promise<void> {
     .where(eq(writeIntents.groupId, clusterId));
   for (const job of writeIntentJobs(api.deps)) await job.run(new AbortController().signal);
 }
+
+const asDeleting = ({ metadata }: KubeObject) => ({
+  ...metadata,
+  deletionTimestamp: metadata.creationTimestamp,
+});
 
 const refuse = () => {
   throw new KubeError({ status: 422, reason: "Invalid", kubeMessage: "not accepted" });
@@ -108,6 +114,20 @@ describe("a create without a key that goes on after it was given up", () => {
       objects: ["Cluster", "NodePool"],
     });
   });
+});
+
+test("a repetition of a create that was given up is refused while its last object is being deleted", async () => {
+  const request = aCreateRequest(orgId, "Not gone yet");
+  const { kube } = api.deps;
+  const find: Deps["kube"]["create"] = async (kind, ...others) => {
+    const found = await kube.create(kind, ...others);
+    if ((kind as unknown) === clusterKind)
+      Object.assign(found, { metadata: asDeleting(found as KubeObject) });
+    return found;
+  };
+  const repeated = create({ ...api.deps, kube: { ...kube, create: find } }, request);
+  await expect(repeated).rejects.toMatchObject({ code: "conflict", retryAfterSeconds: 5 });
+  expect(await readOutcome(request)).toMatchObject({ intents: 0, audited: [] });
 });
 
 describe("a create that is refused", () => {

@@ -104,6 +104,19 @@ test("to make room the oldest accounts of a holder beyond its share are cut off,
   expect(cut).toHaveLength(3);
 });
 
+test("to make room nothing of the same connection is cut off, for all of it would be", () => {
+  const budget = create(1_048_576);
+  const user = [holder("user", 1 / 8)];
+  const cut: string[] = [];
+  const connection = {};
+  budget.open(user, () => cut.push("of this connection"), connection).force(131_072);
+  budget.open(user, () => cut.push("of another"), {}).force(131_072);
+  const change = budget.open(user, () => cut.push("the change"), connection);
+  change.force(1000);
+  change.makeRoom();
+  expect(cut).toEqual(["of another"]);
+});
+
 test("an account that is complete makes room for another one, and its bytes count until it is closed", () => {
   const budget = create(100, 1);
   const user = holder("user");

@@ -22,10 +22,10 @@ export interface ByteBudget {
   /** The most bytes that the accounts of these holders can have together, however long a caller waits. */
   findShare(holders: readonly ByteHolder[]): number;
   /**
-   * Opens an account; `cutOff` ends what its bytes are kept for. Throws 429 with Retry-After for a holder that has as many
-   * as it may have at once.
+   * Opens an account; `cutOff` ends what its bytes are kept for, with all else of its connection. Throws 429 with Retry-After for
+   * a holder that has as many as it may have at once.
    */
-  open(holders: readonly ByteHolder[], cutOff?: () => void): ByteAccount;
+  open(holders: readonly ByteHolder[], cutOff?: () => void, connection?: object): ByteAccount;
 }
 
 export interface ByteAccount {
@@ -37,8 +37,8 @@ export interface ByteAccount {
   /** Counts bytes that are kept in any case. */
   force(bytes: number): void;
   /**
-   * Cuts off and closes the oldest other accounts of a holder while that has more than its share, and the caller more than
-   * is guaranteed to it.
+   * Cuts off and closes the oldest other accounts of a holder, but those of its own connection, while that has more than its share,
+   * and the caller more than is guaranteed to it.
    */
   makeRoom(): void;
   /** The account no longer counts among those that a holder may have at once; its bytes do until it is closed. */
@@ -76,6 +76,7 @@ interface Use {
 /** What an account needs to be cut off in favour of a later one. */
 interface OpenAccount {
   holders: readonly ByteHolder[];
+  connection: object | undefined;
   end: () => void;
 }
 
@@ -117,7 +118,9 @@ export function createByteBudget({
   function makeRoomFor(kept: OpenAccount, holder: ByteHolder): void {
     for (const account of openAccounts) {
       if (!isBeyond(kept.holders, holder, 0)) return;
-      if (account !== kept && account.holders.some(({ key }) => key === holder.key)) account.end();
+      const isOther =
+        account !== kept && (kept.connection === undefined || account.connection !== kept.connection);
+      if (isOther && account.holders.some(({ key }) => key === holder.key)) account.end();
     }
   }
 
@@ -135,7 +138,7 @@ export function createByteBudget({
   return {
     requireCapacity: (holders) => requireCapacity(holders, 1),
     findShare: (holders) => Math.floor(maxBytes * Math.min(1, ...holders.map(({ part }) => part))),
-    open(holders, cutOff) {
+    open(holders, cutOff, connection) {
       const full = holders.find((holder) => useOf(holder).accounts >= maxAccounts * holder.part);
       if (full !== undefined) throw busy(full.name);
       count(holders, { bytes: 0, accounts: 1 });
@@ -159,6 +162,7 @@ export function createByteBudget({
       };
       const account: OpenAccount = {
         holders,
+        connection,
         end() {
           close();
           cutOff?.();

@@ -37,7 +37,7 @@ export function limitUnread(budget: ByteBudget, maxSeconds: number): MiddlewareH
     if (outgoing.closed) return;
     // A response that waits behind another one of its connection has no socket itself yet.
     const cutOff = () => incoming.socket.destroy();
-    const refusal = keepWithin(budget, c, { outgoing, bytes, cutOff });
+    const refusal = keepWithin(budget, c, { outgoing, bytes, cutOff, connection: incoming.socket });
     if (refusal !== undefined) replaceResponse(c, refusal);
     const deadline = setTimeout(cutOff, maxSeconds * 1000);
     const end = file && setTimeout(cutOff, MAX_FILE_MS);
@@ -82,10 +82,16 @@ function keepWithin(
     outgoing,
     bytes,
     cutOff,
-  }: { outgoing: ServerResponse | Http2ServerResponse; bytes: number; cutOff: () => void },
+    connection,
+  }: {
+    outgoing: ServerResponse | Http2ServerResponse;
+    bytes: number;
+    cutOff: () => void;
+    connection: object;
+  },
 ): Response | undefined {
   const holders = findHolders(c);
-  const account = budget.open(holders, cutOff);
+  const account = budget.open(holders, cutOff, connection);
   outgoing.once("close", () => account.close());
   try {
     const hasChanged = c.req.method !== "GET" && !isDryRun(c.get("input")?.query);

@@ -83,7 +83,7 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
   }
   const objects: KubeObject[] = [];
   try {
-    await createAll(deps.kube, intents, { dryRun: false, created: objects });
+    await createAll(deps.kube, intents, { dryRun: false, isResumed, created: objects });
     await requireClusterOf(deps.kube, intents);
   } catch (error) {
     // What an earlier attempt wrote may exist, although this one did not get so far: the job `write-intents` finds out.
@@ -167,13 +167,17 @@ async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
 }
 
 /**
- * Creates the objects in their order, or finds that they exist; adds each to `created`. Throws 409 conflict for a part that is
- * being deleted, and what `protectNamespace` throws.
+ * Creates the objects in their order, or finds that they exist; adds each to `created`. Throws 409 conflict for one that is being
+ * deleted, unless it is the last one of a resumed create, which others delete again; and what `protectNamespace` throws.
  */
 async function createAll(
   kube: KubeClient,
   toCreate: readonly Pick<WriteIntent, "kind" | "object">[],
-  { dryRun, created: objects = [] }: { dryRun: boolean; created?: KubeObject[] },
+  {
+    dryRun,
+    isResumed = false,
+    created: objects = [],
+  }: { dryRun: boolean; isResumed?: boolean; created?: KubeObject[] },
 ): Promise<KubeObject[]> {
   const wanted: readonly (Protectable | null)[] = toCreate.map(({ object }) => object);
   const guarded = wanted.findLast((object) => object?.spec?.deletionProtection === true);
@@ -181,8 +185,8 @@ async function createAll(
   for (const [index, { kind, object }] of toCreate.entries()) {
     if (object === null) throw new Error("an intent without the object to create");
     const created = await createOrFind(kube, kindOf({ kind }), object, { dryRun });
-    if (index < toCreate.length - 1 && created.metadata.deletionTimestamp !== undefined)
-      throw stillDeleting();
+    const mayBeDeleted = isResumed && index === toCreate.length - 1;
+    if (!mayBeDeleted && created.metadata.deletionTimestamp !== undefined) throw stillDeleting();
     objects.push(created);
   }
   return objects;

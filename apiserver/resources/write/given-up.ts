@@ -83,7 +83,7 @@ export async function removeMade(
 
 function warn({ log }: Pick<Deps, "log">, intents: readonly WriteIntent[], error: unknown): void {
   const failed = { id: intents.at(-1)?.objectId, message: messageOf(error) };
-  log.warn(failed, "the job write-intents removes what a failed create has made");
+  log.warn(failed, "cannot undo a failed create: the job write-intents completes or undoes it");
 }
 
 /**

@@ -72,6 +72,7 @@ async function sweepCreate(deps: Deps, last: WriteIntent): Promise<void> {
   const { db, log } = deps;
   const id = last.objectId;
   const intents = await listCreate(db, last.groupId);
+  if (intents.length === 0) return;
   const objects = await Promise.all(intents.map((intent) => readObject(deps, intent)));
   if (!(await isUseless(deps, last)) && (await isCreated(deps, last, objects.at(-1)))) {
     await completeCreate(deps, intents, objects);
