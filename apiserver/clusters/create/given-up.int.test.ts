@@ -50,11 +50,6 @@ async function giveUp({ clusterId }: NewCluster): Promise<void> {
   for (const job of writeIntentJobs(api.deps)) await job.run(new AbortController().signal);
 }
 
-const asDeleting = ({ metadata }: KubeObject) => ({
-  ...metadata,
-  deletionTimestamp: metadata.creationTimestamp,
-});
-
 const refuse = () => {
   throw new KubeError({ status: 422, reason: "Invalid", kubeMessage: "not accepted" });
 };
@@ -121,8 +116,8 @@ test("a repetition of a create that was given up is refused while its last objec
   const { kube } = api.deps;
   const find: Deps["kube"]["create"] = async (kind, ...others) => {
     const found = await kube.create(kind, ...others);
-    if ((kind as unknown) === clusterKind)
-      Object.assign(found, { metadata: asDeleting(found as KubeObject) });
+    const { metadata } = found as unknown as KubeObject;
+    if ((kind as unknown) === clusterKind) metadata.deletionTimestamp = metadata.creationTimestamp ?? "";
     return found;
   };
   const repeated = create({ ...api.deps, kube: { ...kube, create: find } }, request);
