@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { makeOrganization, type TestOrganization } from "../testing/issuer.ts";
 import { setUpTestService } from "../testing/service.ts";
 import { apiTokenJobs } from "./jobs.ts";
+import { purgeRevokedTokens } from "./store.ts";
 import { apiTokens } from "./table.ts";
 
 const LIMIT = 4;
@@ -62,6 +63,19 @@ describe("the number of API tokens of an organization", () => {
     expect((await rotate(expired?.body.id)).body.error.code).toBe("quota_exceeded");
     expect((await rotate(live?.body.id)).status).toBe(200);
   });
+});
+
+test("a purge of revoked tokens deletes no more than its limit, whatever the plan", async () => {
+  const org = await makeOrganization(api, issuer);
+  await mintMany(org, 3);
+  const revokedAt = sql`now() - interval '31 days'`;
+  await api.deps.db.update(apiTokens).set({ revokedAt }).where(eq(apiTokens.orgId, org.id));
+  const purged = await api.deps.db.transaction(async (tx) => {
+    for (const plan of ["hashjoin", "mergejoin", "hashagg", "sort", "material"])
+      await tx.execute(sql.raw(`set local enable_${plan} = off`));
+    return purgeRevokedTokens(tx, 1);
+  });
+  expect(purged).toBe(1);
 });
 
 test("a token is deleted 30 days after it was revoked, one that was revoked later or not at all stays", async () => {

@@ -116,7 +116,8 @@ export async function purgeRevokedTokens(db: Queryable, limit: number): Promise<
     .for("update", { skipLocked: true });
   const purged = await db
     .delete(apiTokens)
-    .where(inArray(apiTokens.id, revoked))
+    // With `in` the plan may execute the subquery more than once, and each time find other rows.
+    .where(sql`${apiTokens.id} = any(array(${revoked}))`)
     .returning({ id: apiTokens.id });
   return purged.length;
 }

@@ -34,6 +34,7 @@ export const apiTokens = pgTable(
   },
   (table) => [
     index("api_tokens_org_idx").on(table.orgId, table.id),
+    index("api_tokens_revoked_idx").on(table.revokedAt).where(sql`${table.revokedAt} is not null`),
     check("api_tokens_role", sql`${table.role} in ('owner', 'admin', 'member', 'billing', 'viewer')`),
   ],
 );

@@ -179,20 +179,61 @@ describe("after 30 days", () => {
   });
 });
 
-test("what came back is kept of the newest 2,000 deliveries of a webhook", async () => {
-  const ids = await store.addDeliveries(webhookId, 2001, { status: "delivered", nextAttemptAt: null });
-  const [oldest = "", next = ""] = ids.toSorted();
-  for (const id of [oldest, next]) {
-    await store.db.execute(sql`insert into webhook_attempts (delivery_id, number, org_id, at, duration_ms, request_url,
+describe("what came back", () => {
+  const KEPT = 2000;
+  const DONE = { status: "delivered", nextAttemptAt: null } as const;
+  const addAnswer = (id: string, number = 1) =>
+    store.db.execute(sql`insert into webhook_attempts (delivery_id, number, org_id, at, duration_ms, request_url,
         request_headers, status_code, response_headers, response_body)
-      values (${id}, 1, ${orgId}, now(), 1, ${URL}, '{}', 204, '{"date": "now"}', 'text')`);
-  }
-  await run("purge-webhook-answers");
-  const kept = await Promise.all([oldest, next].map((id) => store.findAttempts(id)));
-  expect(kept).toMatchObject([
-    [{ statusCode: 204, responseHeaders: null, responseBody: null }],
-    [{ statusCode: 204, responseHeaders: { date: "now" }, responseBody: expect.anything() }],
-  ]);
+      values (${id}, ${number}, ${orgId}, now(), 1, ${URL}, '{}', 204, '{"date": "now"}', 'text')`);
+  /** How many attempts of each delivery have what came back. */
+  const countAnswers = async (ids: readonly string[]) => {
+    const found = await Promise.all(ids.map((id) => store.findAttempts(id)));
+    return found.map((all) => all.filter(({ responseHeaders: headers }) => headers !== null).length);
+  };
+
+  test("is kept of the newest 2,000 deliveries of a webhook", async () => {
+    const ids = await store.addDeliveries(webhookId, KEPT + 1, DONE);
+    const [oldest = "", next = ""] = ids.toSorted();
+    for (const id of [oldest, next]) await addAnswer(id);
+    await run("purge-webhook-answers");
+    const kept = await Promise.all([oldest, next].map((id) => store.findAttempts(id)));
+    expect(kept).toMatchObject([
+      [{ statusCode: 204, responseHeaders: null, responseBody: null }],
+      [{ statusCode: 204, responseHeaders: { date: "now" }, responseBody: expect.anything() }],
+    ]);
+  });
+
+  test("is removed however many deliveries are older, and a later run reads none of them again", async () => {
+    const old = await store.addDeliveries(webhookId, BATCH_SIZE + 2, DONE);
+    await store.addDeliveries(webhookId, KEPT, DONE);
+    const ends = [old[0] ?? "", old.at(-1) ?? ""];
+    for (const id of ends) await addAnswer(id);
+    await run("purge-webhook-answers");
+    expect(await countAnswers(ends)).toEqual([0, 0]);
+    for (const id of ends) await addAnswer(id, 2);
+    const [next = ""] = await store.addDeliveries(webhookId, KEPT + 1, DONE);
+    await addAnswer(next);
+    await run("purge-webhook-answers");
+    expect(await countAnswers([...ends, next])).toEqual([1, 1, 0]);
+  });
+
+  test("is removed of an old delivery that was pending too, once it came", async () => {
+    const ids = await store.addDeliveries(webhookId, KEPT + BATCH_SIZE + 1, DONE);
+    const [before = "", pending = ""] = ids;
+    for (const id of [before, pending]) await addAnswer(id);
+    await setStatus(pending, "pending");
+    await run("purge-webhook-answers");
+    expect(await countAnswers([before, pending])).toEqual([0, 0]);
+    await addAnswer(pending, 2);
+    await setStatus(pending, "delivered");
+    await run("purge-webhook-answers");
+    expect(await countAnswers([before, pending])).toEqual([0, 0]);
+  });
+
+  const setStatus = (id: string, status: "pending" | "delivered") =>
+    store.db.execute(sql`update webhook_deliveries
+      set status = ${status}, next_attempt_at = case ${status} when 'pending' then now() end where id = ${id}`);
 });
 
 test("the metrics tell what is pending, how old, what is overdue, and what is disabled", async () => {

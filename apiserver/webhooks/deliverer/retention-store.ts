@@ -1,4 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
+import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import { firstIdSince } from "../../db/columns.ts";
 import { repeatBatches } from "../../work/loop.ts";
@@ -27,23 +28,70 @@ export function purgeDeliveries(db: Queryable, signal: AbortSignal): Promise<voi
 /** The newest deliveries of a webhook, of which what came back is kept: up to 32 KiB of each attempt. */
 const ANSWERED_DELIVERIES = 2000;
 
-/** Removes what came back, headers and body, from the attempts of all but the newest 2,000 deliveries of each webhook. */
-export function purgeAnswers(db: Queryable, signal: AbortSignal): Promise<void> {
-  return repeatInBatches(signal, () =>
-    db.execute(sql`
-      update webhook_attempts set response_headers = null, response_body = null
-      where (delivery_id, number) in (
-        select attempt.delivery_id, attempt.number from webhooks webhook
-        cross join lateral (
-          select id from webhook_deliveries where webhook_id = webhook.id
-          order by id desc offset ${ANSWERED_DELIVERIES} limit 1
-        ) as newest
-        join webhook_deliveries delivery on delivery.webhook_id = webhook.id and delivery.id <= newest.id
-        join webhook_attempts attempt on attempt.delivery_id = delivery.id
-        where attempt.response_headers is not null or attempt.response_body is not null
-        limit ${BATCH_SIZE}
-      ) returning delivery_id`),
-  );
+/** Webhooks of which one statement finds that delivery: it reads the newest 2,000 of each. */
+const WEBHOOKS_AT_ONCE = 50;
+
+/** The deliveries of a webhook whose attempts are to be purged: those after `from`, up to `to`. */
+interface AnsweredRange {
+  webhookId: string;
+  from: string | null;
+  to: string | null;
+}
+
+/**
+ * Removes what came back, headers and body, from the attempts of all but the newest 2,000 deliveries of each webhook. A run
+ * goes on where the last one has ended, so that it reads what is new, and what was pending.
+ */
+export async function purgeAnswers(db: Queryable, signal: AbortSignal): Promise<void> {
+  let after = NIL_ID;
+  await repeatBatches(WEBHOOKS_AT_ONCE, signal, async () => {
+    const ranges = await db.execute<AnsweredRange & Record<string, unknown>>(sql`
+      select queue.webhook_id as "webhookId", queue.answers_purged_to as "from", newest.id as "to"
+      from (
+        select webhook_id, answers_purged_to from webhook_queues
+        where webhook_id > ${after} order by webhook_id limit ${WEBHOOKS_AT_ONCE}
+      ) as queue
+      left join lateral (
+        select id from webhook_deliveries
+        where webhook_id = queue.webhook_id and id > coalesce(queue.answers_purged_to, ${NIL_ID})
+        order by id desc offset ${ANSWERED_DELIVERIES} limit 1
+      ) as newest on true
+      order by queue.webhook_id`);
+    for (const range of ranges) await purgeRange(db, range, signal);
+    after = ranges.at(-1)?.webhookId ?? after;
+    return ranges.length;
+  });
+}
+
+async function purgeRange(
+  db: Queryable,
+  { webhookId, from, to }: AnsweredRange,
+  signal: AbortSignal,
+): Promise<void> {
+  if (to === null) return;
+  let [cursor, isComplete] = [from ?? NIL_ID, true];
+  await repeatInBatches(signal, async () => {
+    const walked = await db.execute<{ id: string; isPending: boolean }>(sql`
+      with walked as materialized (
+        select id, status from webhook_deliveries
+        where webhook_id = ${webhookId} and id > ${cursor} and id <= ${to}
+        order by id limit ${BATCH_SIZE}
+      ), purged as (
+        update webhook_attempts set response_headers = null, response_body = null
+        where delivery_id = any (array(select id from walked))
+          and (response_headers is not null or response_body is not null)
+      )
+      select id, status = 'pending' as "isPending" from walked order by id`);
+    cursor = walked.at(-1)?.id ?? cursor;
+    const firstPending = walked.findIndex(({ isPending }) => isPending);
+    const purgedTo = (firstPending === -1 ? walked : walked.slice(0, firstPending)).at(-1)?.id;
+    if (isComplete && purgedTo !== undefined)
+      await db.execute(
+        sql`update webhook_queues set answers_purged_to = ${purgedTo} where webhook_id = ${webhookId}`,
+      );
+    isComplete &&= firstPending === -1;
+    return walked;
+  });
 }
 
 /** Deletes events after 30 days, but not those whose deliveries are to be made, or of a delivery that is kept. */
