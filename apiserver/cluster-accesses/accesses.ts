@@ -6,6 +6,7 @@ import type { PageRequest } from "../http/contract/page.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { type Collection, deleteObject, type ObjectRef } from "../resources/write/index.ts";
+import { parseId } from "./holder.ts";
 import { accessIdOf } from "./present.ts";
 
 /** An access and its public id. */
@@ -98,9 +99,9 @@ async function findAll({ kube }: Pick<Deps, "kube">, cluster: ProjectedCluster):
     .flatMap((access) => toFound(access) ?? []);
 }
 
-/** Undefined until the operator has given an id to an access that was applied by kubectl. */
+/** Undefined for an access that was applied by kubectl until the operator has given it an id, and for one with a malformed id. */
 export function toFound(access: ClusterAccess): FoundAccess | undefined {
   const { namespace = "", name, uid = "" } = access.metadata;
-  const id = accessIdOf(access);
+  const id = parseId(accessIdOf(access));
   return id === undefined ? undefined : { id, namespace, name, uid, access };
 }

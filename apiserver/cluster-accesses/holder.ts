@@ -32,8 +32,8 @@ export function holderOf({ metadata: { labels = {} } }: ClusterAccess): Holder |
   return { orgId, userId, tokenId: parseId(labels[LABEL_API_TOKEN_ID]), tokenVersion };
 }
 
-/** Labels can hold anything: a value that is no id is ignored. */
-function parseId(label: string | undefined): string | undefined {
+/** The id that a label holds. Labels can hold anything: undefined for a value that is no id. */
+export function parseId(label: string | undefined): string | undefined {
   const parsed = idSchema.safeParse(label);
   return parsed.success ? parsed.data : undefined;
 }

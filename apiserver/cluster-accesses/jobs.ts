@@ -2,6 +2,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind, hasConfirmation } from "../../shared/crd/cluster-access.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
 import { recordSystemAudits } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { systemAuthor } from "../http/authentication/principal.ts";
@@ -10,7 +11,7 @@ import { organizationNamespace } from "../organizations/index.ts";
 import { findCluster, type ProjectedCluster } from "../resources/project/index.ts";
 import { collectErrors, type PeriodicJob, throwFirst } from "../work/periodic.ts";
 import { revokeIfThere, toFound } from "./accesses.ts";
-import { holderOf, organizationOf } from "./holder.ts";
+import { holderOf, organizationOf, parseId } from "./holder.ts";
 import { purgeEnded } from "./observe/store.ts";
 import {
   completeOffboardings,
@@ -21,7 +22,7 @@ import {
   setGeneration,
 } from "./offboarding/store.ts";
 import { runRevocations } from "./revocations.ts";
-import { findNamed, findRights } from "./rights.ts";
+import { findNamed, findRights, type HeldAccess } from "./rights.ts";
 import type { EndedRight } from "./table.ts";
 
 /** The job of accesses whose holders have lost the right to them. */
@@ -65,26 +66,56 @@ async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
   const mayHold = await findRights(deps.db, held);
   const ended = held.filter((one) => !mayHold(one));
   const errors = await collectErrors(ended, signal, async (one) => {
-    const found = toFound(one.access);
-    const id = await findClusterId(deps, one.access, signal);
+    const { access, orgId } = one;
+    const found = toFound(access);
+    const id = await findClusterId(deps, access, signal);
     // What has no cluster opens nothing; the operator deletes it if it was issued.
-    if (found === undefined || id === undefined) return;
-    const { orgId } = one;
-    await revokeIfThere(deps, asAuthorized(systemAuthor(SWEEP)), { orgId, id }, found);
-    deps.log.info({ orgId, name: found.name }, "revoked an access whose holder has lost the right to it");
+    if (id === undefined) return;
+    if (found === undefined) await deleteWithoutId(deps, one, id, signal);
+    else await revokeIfThere(deps, asAuthorized(systemAuthor(SWEEP)), { orgId, id }, found);
+    const { name } = access.metadata;
+    deps.log.info({ orgId, name }, "revoked an access whose holder has lost the right to it");
   });
   throwFirst(errors);
 }
 
+/** Deletes an access that no intent can name; its audit row has the object's uid in place of the id. */
+async function deleteWithoutId(
+  { db, kube }: Pick<Deps, "db" | "kube">,
+  { access: { metadata, spec }, orgId }: HeldAccess,
+  clusterId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace, name, uid = "" } = metadata;
+  try {
+    await db.transaction(async (tx) => {
+      await recordSystemAudits(tx, SWEEP, [
+        {
+          action: "cluster_access.revoke",
+          orgId,
+          target: { kind: "cluster_access", id: uid },
+          before: { cluster_id: clusterId, subject: spec.subject, ttl_seconds: spec.ttlSeconds },
+          result: "done",
+        },
+      ]);
+      await kube.delete(clusterAccessKind, namespace, name, { uid, signal });
+    });
+  } catch (error) {
+    // Another object has its name by now: the next run looks at that.
+    if (!(error instanceof KubeError && error.isConflict)) throw error;
+  }
+}
+
+/** The cluster in the label of an access, or the one that it names where the label holds no id. */
 async function findClusterId(
   { kube }: Pick<Deps, "kube">,
   { metadata, spec }: ClusterAccess,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const labelled = metadata.labels?.[LABEL_CLUSTER_ID];
+  const labelled = parseId(metadata.labels?.[LABEL_CLUSTER_ID]);
   if (labelled !== undefined) return labelled;
   const cluster = await kube.get(clusterKind, metadata.namespace, spec.clusterName, { signal });
-  return cluster && idOf(cluster);
+  return cluster && parseId(idOf(cluster));
 }
 
 /**

@@ -15,7 +15,7 @@ import { asAuthorized } from "../http/contract/caller.ts";
 import { organizationNamespace } from "../organizations/index.ts";
 import { pause, repeatBatches } from "../work/loop.ts";
 import { type FoundAccess, revokeIfThere, toFound } from "./accesses.ts";
-import { holderOf } from "./holder.ts";
+import { holderOf, parseId } from "./holder.ts";
 import { insertEndedRights, type NewEndedRight, setGeneration } from "./offboarding/store.ts";
 import { claimRevocations, extendRevocation, insertRevocations, revocationClaims } from "./store.ts";
 import type { KubeconfigRevocation } from "./table.ts";
@@ -132,7 +132,8 @@ async function deleteAccesses(deps: Deps, revocation: KubeconfigRevocation): Pro
   );
   const revoked = ended.flatMap((access) => {
     const found = toFound(access);
-    const clusterId = access.metadata.labels?.[LABEL_CLUSTER_ID];
+    // What has no id here, or a malformed one, is left to the job that sweeps.
+    const clusterId = parseId(access.metadata.labels?.[LABEL_CLUSTER_ID]);
     return found === undefined || clusterId === undefined ? [] : [{ found, clusterId }];
   });
   if (memberId !== null) await insertEndedRights(deps.db, orgId, memberId, revoked.map(toEndedRight));
