@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
+import { LABEL_ATTEMPT_ID, LABEL_CLUSTER_ID, LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/program/id.ts";
 import { author } from "../clusters/create/testing.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
@@ -27,14 +27,17 @@ afterAll(async () => {
   await api.close();
 });
 
-test("a repeated request revokes what each of its earlier attempts has left, with an audit row", async () => {
+test.each([
+  ["revokes what each of its earlier attempts has left, with an audit row", "repeated", false],
+  ["revokes what its first attempt has left without a label of the attempt", "unlabelled", true],
+])("a repeated request %s", async (_what, key, isUnlabelled) => {
   const { sql } = api.deps;
   const cluster = clusters[3] as ProjectedCluster;
   await reportReady(api.deps, orgId, cluster.id);
   // Until a new Namespace has accesses at all: a refusal would be kept.
   await makeAccessObject(api.deps, cluster, owner);
   const path = `/api/v1/organizations/${orgId}/clusters/${cluster.id}/kubeconfig`;
-  const headers = { "idempotency-key": "repeated" };
+  const headers = { "idempotency-key": key };
   const done = new AbortController();
   const signed = keepSigned(api.deps, cluster.namespace, owner.userId, done.signal);
   const ids: string[] = [];
@@ -49,8 +52,10 @@ test("a repeated request revokes what each of its earlier attempts has left, wit
     });
     expect([status, body.error]).toEqual([201, undefined]);
     ids.push(body.id);
+    // As an earlier version left it.
+    if (isUnlabelled && attempt === 0) await removeAttemptLabel(cluster, body.id);
     // As a process leaves it that ends before it has stored the response.
-    await sql`update idempotency_keys set status = null, lease_expires_at = now() where key = 'repeated'`;
+    await sql`update idempotency_keys set status = null, lease_expires_at = now() where key = ${key}`;
   }
   done.abort();
   await signed;
@@ -61,6 +66,15 @@ test("a repeated request revokes what each of its earlier attempts has left, wit
   expect(new Set(rows.map((row) => row.target_id))).toEqual(new Set(ids.slice(0, 2)));
   expect(rows).toHaveLength(2);
 });
+
+async function removeAttemptLabel({ namespace }: ProjectedCluster, id: string): Promise<void> {
+  const { kube } = api.deps;
+  const [access] = await kube.listAll(clusterAccessKind, { namespace, labelSelector: `${LABEL_ID}=${id}` });
+  const patch = { metadata: { labels: { [LABEL_ATTEMPT_ID]: null } } };
+  await kube.mergePatch(clusterAccessKind, namespace, access?.metadata.name ?? "", patch, {
+    fieldManager: "test",
+  });
+}
 
 /** What the projection makes of a cluster, and whether it is deleted. */
 type End = (cluster: ProjectedCluster) => { object: ProjectedCluster; deleted?: boolean };

@@ -1,5 +1,5 @@
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import { LABEL_ATTEMPT_ID } from "../../shared/crd/names.ts";
+import { LABEL_ATTEMPT_ID, LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
 import type { Principal } from "../http/authentication/principal.ts";
@@ -13,7 +13,14 @@ import type { Router } from "../http/contract/router.ts";
 import { findEmails } from "../members/index.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { requireCluster, requireNotSuspended } from "../resources/write/index.ts";
-import { listAccesses, requireAccess, revokeAccess, revokeIfThere, toFound } from "./accesses.ts";
+import {
+  type FoundAccess,
+  listAccesses,
+  requireAccess,
+  revokeAccess,
+  revokeIfThere,
+  toFound,
+} from "./accesses.ts";
 import { holderOf } from "./holder.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { presentAccess, presentForeign } from "./present.ts";
@@ -223,8 +230,14 @@ async function revokeAttempts(
   cluster: ProjectedCluster,
   attemptId: string,
 ): Promise<void> {
-  const labelSelector = `${LABEL_ATTEMPT_ID}=${attemptId}`;
-  const left = await deps.kube.listAll(clusterAccessKind, { namespace: cluster.namespace, labelSelector });
-  for (const found of left.flatMap((access) => toFound(access) ?? []))
-    await revokeIfThere(deps, caller, cluster, found);
+  const left = new Map<string, FoundAccess>();
+  // The access of the first attempt has its id, and no label of it when an earlier version issued it.
+  for (const label of [LABEL_ATTEMPT_ID, LABEL_ID]) {
+    const place = { namespace: cluster.namespace, labelSelector: `${label}=${attemptId}` };
+    for (const access of await deps.kube.listAll(clusterAccessKind, place)) {
+      const found = toFound(access);
+      if (found !== undefined) left.set(found.uid, found);
+    }
+  }
+  for (const found of left.values()) await revokeIfThere(deps, caller, cluster, found);
 }
