@@ -2,12 +2,10 @@ import { join } from "node:path";
 import { fetchPinnedModule, PINNED_DIR } from "./go-module.ts";
 import { ensureGoTool } from "./go-tool.ts";
 
-const MODULES = join(import.meta.dirname, "tools");
-
 /** Programs that tests alone use, and what each is built from. */
 const TOOLS = {
   "argo-cd-health": {
-    moduleDir: join(MODULES, "argo-cd"),
+    moduleDir: join(import.meta.dirname, "tools", "argo-cd"),
     goPackage: "./health",
     sources: ["health/main.go"],
   },
@@ -16,13 +14,22 @@ const TOOLS = {
     module: "sigs.k8s.io/cluster-inventory-api",
     goPackage: "sigs.k8s.io/cluster-inventory-api/plugins/kubeconfig-secretreader/cmd/plugin",
   },
-  kstatus: { moduleDir: join(MODULES, "testing"), goPackage: "./kstatus", sources: ["kstatus/main.go"] },
+  kstatus: {
+    moduleDir: PINNED_DIR,
+    module: "sigs.k8s.io/cli-utils",
+    goPackage: "./kstatus",
+    sources: ["kstatus/main.go"],
+  },
   kubeconform: {
     moduleDir: PINNED_DIR,
     module: "github.com/yannh/kubeconform",
     goPackage: "github.com/yannh/kubeconform/cmd/kubeconform",
   },
-  toxiproxy: { moduleDir: join(MODULES, "testing"), goPackage: "github.com/Shopify/toxiproxy/v2/cmd/server" },
+  toxiproxy: {
+    moduleDir: PINNED_DIR,
+    module: "github.com/Shopify/toxiproxy/v2",
+    goPackage: "github.com/Shopify/toxiproxy/v2/cmd/server",
+  },
 } as const;
 
 /** The CustomResourceDefinition of ClusterProfile, as the multicluster SIG publishes it. */

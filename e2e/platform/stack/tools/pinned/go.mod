@@ -6,6 +6,7 @@ module marina.dev/stack/pinned
 go 1.26.0
 
 require (
+	github.com/Shopify/toxiproxy/v2 v2.12.0
 	github.com/anchore/grype v0.120.1
 	github.com/cloudnative-pg/cloudnative-pg v1.27.0
 	github.com/distribution/distribution/v3 v3.1.2
@@ -18,10 +19,12 @@ require (
 	github.com/google/go-containerregistry v0.22.1
 	github.com/ionos-cloud/cluster-api-provider-proxmox v0.9.0
 	github.com/norwoodj/helm-docs v1.14.2
+	github.com/oapi-codegen/oapi-codegen/v2 v2.8.2
 	github.com/oasdiff/oasdiff v1.35.0
 	github.com/prometheus-operator/prometheus-operator v0.85.0
 	github.com/versity/versitygw v1.8.0
 	github.com/yannh/kubeconform v0.8.0
+	sigs.k8s.io/cli-utils v0.37.2
 	sigs.k8s.io/cluster-api-provider-aws/v2 v2.13.0
 	sigs.k8s.io/cluster-api-provider-gcp v1.10.0
 	sigs.k8s.io/cluster-api-provider-kubevirt v0.1.10
