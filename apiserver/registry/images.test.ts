@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import type { NamesRequest } from "./backend/backend.ts";
-import { deleteImages, hasImages } from "./images.ts";
+import { deleteImages, hasImages, listTagNames } from "./images.ts";
+import { MAX_TAGS } from "./names.ts";
 
 /** A registry whose repositories all are there, and of which only some have a tag. */
 function aRegistry(repositories: readonly string[], tagged: readonly string[]) {
@@ -47,4 +48,20 @@ test("a deletion ends however much is pushed meanwhile, and removes tags that na
   };
   await deleteImages(registry, "org-1/web", ["1", "broken", "2"]);
   expect(deleted).toEqual(["sha256:1", "sha256:2", "broken"]);
+});
+
+test.each([
+  [3, 3],
+  [MAX_TAGS, MAX_TAGS],
+  [10 * MAX_TAGS, MAX_TAGS + 1],
+])("of a repository with %i tags %i are read", async (count, expected) => {
+  let pages = 0;
+  const tags = Array.from({ length: count }, (_, n) => String(n).padStart(6, "0"));
+  const listTags = async (_repository: string, { after = "", limit }: NamesRequest) => {
+    pages += 1;
+    const start = after === "" ? 0 : tags.indexOf(after) + 1;
+    return tags.slice(start, start + limit);
+  };
+  expect(await listTagNames({ listTags }, "org-1/web")).toEqual(tags.slice(0, expected));
+  expect(pages).toBeLessThanOrEqual(21);
 });

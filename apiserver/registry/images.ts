@@ -9,7 +9,7 @@ import {
   type StoredManifest,
 } from "./backend/backend.ts";
 import { listContents } from "./backend/oci.ts";
-import { repositoryPrefix } from "./names.ts";
+import { MAX_TAGS, repositoryPrefix } from "./names.ts";
 import type { tagRecord } from "./schema.ts";
 import { mayHaveImages } from "./store.ts";
 
@@ -95,10 +95,16 @@ export async function listTags(
   return { items: items.flat(), next: names.length > limit ? shown.at(-1) : undefined };
 }
 
-/** The names of all tags of a repository; none when it is not there. */
-export async function listTagNames(backend: RegistryBackend, repository: string): Promise<string[]> {
+/** The names of the first tags of a repository, one more than MAX_TAGS where there are more; none when it is not there. */
+export async function listTagNames(
+  backend: Pick<RegistryBackend, "listTags">,
+  repository: string,
+): Promise<string[]> {
   const names: string[] = [];
-  for await (const name of listAllNames((page) => backend.listTags(repository, page))) names.push(name);
+  for await (const name of listAllNames((page) => backend.listTags(repository, page))) {
+    names.push(name);
+    if (names.length > MAX_TAGS) break;
+  }
   return names;
 }
 

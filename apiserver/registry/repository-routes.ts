@@ -6,11 +6,12 @@ import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { isNotModified, readPreconditions, requireMatch } from "../http/contract/etag.ts";
 import { cutPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
-import { notFound } from "../http/errors.ts";
+import { ApiError, notFound } from "../http/errors.ts";
 import type { UseRegistry } from "./backend/access.ts";
 import { deleteImages, listRepositories, listTagNames, listTags } from "./images.ts";
 import {
   cursorToName,
+  MAX_TAGS,
   namePageQuery,
   nameToCursor,
   repositoryParam,
@@ -41,8 +42,8 @@ export function addRepositoryRoutes(router: Router<Deps>, useRegistry: UseRegist
       query: namePageQuery,
       responses: { 200: { description: "A page, in the order of their names.", body: repositoryPage } },
     },
-    async (c, { deps, orgId, query }) => {
-      const { names, next } = await useRegistry((backend) =>
+    async (c, { deps, orgId, caller, query }) => {
+      const { names, next } = await useRegistry(caller.slot, (backend) =>
         listRepositories(backend, repositoryPrefix(orgId), {
           after: cursorToName(query.cursor),
           limit: query.limit,
@@ -72,14 +73,14 @@ export function addRepositoryRoutes(router: Router<Deps>, useRegistry: UseRegist
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { deps, orgId, params: { repoName } }) => {
+    async (c, { deps, orgId, caller, params: { repoName } }) => {
       const repository = requireRepositoryName(orgId, repoName);
-      const tags = await useRegistry((backend) => listTagNames(backend, repository));
+      const tags = await useRegistry(caller.slot, (backend) => listTagNames(backend, repository));
       if (tags.length === 0) throw notFound("repository");
       const etag = repositoryTag(tags);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       const record = presentRepository(deps.config.registry, orgId, repoName);
-      return c.json({ ...record, tag_count: tags.length }, 200, { ETag: etag });
+      return c.json({ ...record, tag_count: Math.min(tags.length, MAX_TAGS) }, 200, { ETag: etag });
     },
   );
 
@@ -91,11 +92,11 @@ export function addRepositoryRoutes(router: Router<Deps>, useRegistry: UseRegist
       operationId: "deleteRepository",
       tag,
       summary: "Delete a repository",
-      description: "With all its tags. A repeated request continues a deletion that was interrupted.",
+      description: `With all its tags; of more than ${MAX_TAGS}, that many, with 409 conflict. A repeated request continues a deletion that was interrupted.`,
       access: "registry:write",
       params: { repoName: repositoryParam },
       responses: { 204: { description: "Deleted." } },
-      errors: ["precondition_failed"],
+      errors: ["precondition_failed", "conflict"],
     },
     async (c, { deps, orgId, caller, params: { repoName } }) => {
       const repository = requireRepositoryName(orgId, repoName);
@@ -104,11 +105,13 @@ export function addRepositoryRoutes(router: Router<Deps>, useRegistry: UseRegist
         orgId,
         target: { kind: "repository", id: repoName },
       } as const;
-      await useRegistry(async (backend) => {
+      await useRegistry(caller.slot, async (backend) => {
         const tags = await listTagNames(backend, repository);
         if (tags.length === 0) throw notFound("repository");
         requireMatch(readPreconditions(c), repositoryTag(tags));
-        await doRecorded(deps, caller, entry, () => deleteImages(backend, repository, tags));
+        const deleted = tags.slice(0, MAX_TAGS);
+        await doRecorded(deps, caller, entry, () => deleteImages(backend, repository, deleted));
+        if (deleted.length < tags.length) throw moreTags();
       });
       return c.body(null, 204);
     },
@@ -130,10 +133,10 @@ export function addTagRoutes(router: Router<Deps>, useRegistry: UseRegistry): vo
       query: namePageQuery,
       responses: { 200: { description: "A page, in the order of their names.", body: tagPage } },
     },
-    async (c, { orgId, params: { repoName }, query }) => {
+    async (c, { orgId, caller, params: { repoName }, query }) => {
       const repository = requireRepositoryName(orgId, repoName);
       const after = cursorToName(query.cursor);
-      const { items, next } = await useRegistry((backend) =>
+      const { items, next } = await useRegistry(caller.slot, (backend) =>
         listTags(backend, repository, { after, limit: query.limit }),
       );
       if (items.length === 0 && after === undefined) throw notFound("repository");
@@ -165,7 +168,7 @@ export function addTagRoutes(router: Router<Deps>, useRegistry: UseRegistry): vo
       const repository = requireRepositoryName(orgId, params.repoName);
       const reference = requireTagName(params.tag);
       const target = { kind: "repository_tag", id: `${params.repoName}:${params.tag}` } as const;
-      await useRegistry(async (backend) => {
+      await useRegistry(caller.slot, async (backend) => {
         const digest = await backend.findDigest(repository, reference);
         if (digest === undefined) throw notFound("tag");
         requireMatch(readPreconditions(c), toTagVersion(digest));
@@ -197,6 +200,16 @@ export async function doRecorded<T>(
     );
     throw error;
   }
+}
+
+function moreTags(): ApiError {
+  return new ApiError(
+    "conflict",
+    `${MAX_TAGS} tags are deleted, and the repository has more: repeat the request.`,
+    {
+      retryAfterSeconds: 1,
+    },
+  );
 }
 
 /** The entity tag of a tag: what it names, in 128 of 256 bits. */

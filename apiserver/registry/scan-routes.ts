@@ -1,6 +1,7 @@
 import { recordAudit } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
+import type { Caller } from "../http/contract/caller.ts";
 import { isNotModified } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { notFound } from "../http/errors.ts";
@@ -22,8 +23,8 @@ const RETRY_AFTER_SECONDS = "5";
 
 /** Operations on the scan of the image that a tag names. */
 export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): void {
-  const readScan = (deps: Deps, orgId: string, names: ImageNames) =>
-    useRegistry(async (backend) => {
+  const readScan = (deps: Deps, { slot }: Caller, orgId: string, names: ImageNames) =>
+    useRegistry(slot, async (backend) => {
       const { repository, digest } = await requireImage(backend, orgId, names);
       if (backend.ownScans === undefined) return { digest, scan: await findScan(deps.db, orgId, digest) };
       const image = { orgId, digest, repository: names.repoName };
@@ -56,8 +57,8 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { deps, orgId, params }) => {
-      const { digest, scan } = await readScan(deps, orgId, params);
+    async (c, { deps, orgId, caller, params }) => {
+      const { digest, scan } = await readScan(deps, caller, orgId, params);
       const etag = scanTag(digest, scan);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentScan(scan), 200, { ETag: etag });
@@ -85,7 +86,7 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
       },
     },
     async (c, { deps, orgId, author, caller, params, transact, runOnce }) => {
-      const { repository, digest, ownScans } = await useRegistry(async (backend) => ({
+      const { repository, digest, ownScans } = await useRegistry(caller.slot, async (backend) => ({
         ...(await requireImage(backend, orgId, params)),
         ownScans: backend.ownScans,
       }));
@@ -99,14 +100,15 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
       const respond = (scan: ImageScan | undefined) =>
         c.json(presentScan(scan), 202, { Location: c.req.path, "Retry-After": RETRY_AFTER_SECONDS });
       if (ownScans !== undefined) {
-        const findOwn = () => useRegistry(() => ownScans.find(repository, digest));
+        const findOwn = () => useRegistry(caller.slot, () => ownScans.find(repository, digest));
         const resume = async ({ fixed }: Attempt) => {
           const own = await findOwn();
           const isRequested = own !== undefined && (isPending(own) || reportTimeOf(own) !== fixed);
           return isRequested ? respond(await keepReport(deps.db, image, own, deps.now())) : undefined;
         };
         return runOnce({ resume, fixed: async () => reportTimeOf(await findOwn()) }, async () => {
-          const request = () => useRegistry(() => requestOwnScan(deps, ownScans, image, repository));
+          const request = () =>
+            useRegistry(caller.slot, () => requestOwnScan(deps, ownScans, image, repository));
           return respond(await doRecorded(deps, caller, entry, request));
         });
       }

@@ -78,7 +78,7 @@ async function respond(
   useRegistry: UseRegistry,
   claims: RegistryClaims,
 ): Promise<Response> {
-  const { token, lifeSeconds } = await useRegistry((backend) => backend.issueToken(claims));
+  const { token, lifeSeconds } = await useRegistry(undefined, (backend) => backend.issueToken(claims));
   const issued = { expires_in: lifeSeconds, issued_at: claims.now.toISOString() };
   return c.json({ token, access_token: token, ...issued }, 200, { "Cache-Control": "no-store" });
 }

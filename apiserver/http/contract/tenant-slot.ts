@@ -184,13 +184,14 @@ function endOf(request: Context<HttpEnv>, endsAtMs: number): AbortSignal {
   return AbortSignal.any([request.req.raw.signal, AbortSignal.timeout(remainingMs)]);
 }
 
-async function takeSlot(slots: KeyedSlots, tenant: string, disconnected: AbortSignal): Promise<() => void> {
-  const free = disconnected.aborted ? undefined : slots.tryTake(tenant);
+/** Waits for a slot of a tenant, at most 20 s and until `ended` aborts. Throws 429, at once where 512 others wait. */
+export async function takeSlot(slots: KeyedSlots, tenant: string, ended?: AbortSignal): Promise<() => void> {
+  const free = ended?.aborted === true ? undefined : slots.tryTake(tenant);
   if (free !== undefined) return free;
   if (slots.countWaiting(tenant) >= MAX_WAITING) throw tooMany();
   const tooLong = AbortSignal.timeout(SLOT_WAIT_MS);
   try {
-    return await slots.take(tenant, AbortSignal.any([disconnected, tooLong]));
+    return await slots.take(tenant, ended === undefined ? tooLong : AbortSignal.any([ended, tooLong]));
   } catch (error) {
     if (!tooLong.aborted) throw clientDisconnected(error);
     throw tooMany();

@@ -1,5 +1,7 @@
+import { createKeyedSlots } from "../../../shared/program/limits.ts";
 import { Counter, type Registry } from "../../../shared/program/metrics.ts";
 import type { Deps } from "../../deps.ts";
+import { type TenantSlot, takeSlot } from "../../http/contract/tenant-slot.ts";
 import { ApiError, dependencyUnavailable } from "../../http/errors.ts";
 import type { RegistryConfig } from "../config.ts";
 import { BackendError, type NamesRequest, type RegistryBackend } from "./backend.ts";
@@ -11,8 +13,18 @@ const BATCH = 500;
 
 const RETRY_SECONDS = 10;
 
-/** Does work on the registry. Throws 503 dependency_unavailable when it cannot be used. */
-export type UseRegistry = <T>(work: (backend: RegistryBackend) => Promise<T>) => Promise<T>;
+/** Each thing that is done sends up to 8 requests at once, and a process has 32 connections to the registry. */
+const REQUESTS_PER_TENANT = 2;
+
+/**
+ * Does work on the registry, for each tenant two things at once; one that takes part in another would wait for ever. Its requests
+ * end with the signal of `slot`; what is done for no tenant neither waits nor ends. Throws 503 dependency_unavailable when the
+ * registry cannot be used, 429 when it was not the tenant's turn within 20 s, and 400 when the client has disconnected.
+ */
+export type UseRegistry = <T>(
+  slot: Pick<TenantSlot, "tenant" | "signal"> | undefined,
+  work: (backend: RegistryBackend) => Promise<T>,
+) => Promise<T>;
 
 /**
  * Access to the configured registry. `marina_apiserver_registry_failures_total{reason}` of this process says why it
@@ -35,14 +47,19 @@ export function createRegistryAccess(
       throw noRegistry();
     };
   const backend = createBackend(registry, now);
-  return async (work) => {
+  const slots = createKeyedSlots(REQUESTS_PER_TENANT);
+  return async (slot, work) => {
+    const signal = slot?.signal;
+    const free = slot && (await takeSlot(slots, slot.tenant, signal));
     try {
-      return await work(backend);
+      return await work(signal === undefined ? backend : backend.endingWith(signal));
     } catch (error) {
       if (!(error instanceof BackendError)) throw error;
       failures.inc({ reason: error.fault });
       log.warn({ reason: error.fault, message: error.message }, "the registry is not available");
       throw dependencyUnavailable("The registry", error, RETRY_SECONDS);
+    } finally {
+      free?.();
     }
   };
 }

@@ -7,7 +7,7 @@ import {
   TOKEN_LIFE_SECONDS,
 } from "../tokens/sign.ts";
 import type { RegistryBackend } from "./backend.ts";
-import { createBackendSender, type SendToBackend } from "./http.ts";
+import { createBackendSender, type SendToBackend, sendUntil } from "./http.ts";
 import {
   createCallOci,
   createOciMethods,
@@ -43,24 +43,25 @@ export function createDistribution(
     (access) => sign({ subject: SUBJECT, access: [access], now: now() }),
     now,
   );
-  const call = createCallOci({ url: config.url, send, authorize });
-  return {
-    ...createOciMethods(call),
-    async listRepositories(prefix, { after, limit }) {
-      const access: RegistryAccess = { type: "registry", name: "catalog", actions: ["*"] };
-      const response = await call(
-        "GET",
-        `/v2/_catalog?${toQuery({ after: after ?? prefix, limit })}`,
-        access,
-      );
-      requireStatus(response, 200);
-      const { repositories } = parseResponse(catalogueSchema, response);
-      return (repositories ?? []).filter((name) => name.startsWith(prefix));
-    },
-    deleteTag: (repository, tag) => deleteReference(call, repository, tag),
-    issueToken,
-    ownScans: undefined,
+  const connect = (send: SendToBackend): RegistryBackend => {
+    const call = createCallOci({ url: config.url, send, authorize });
+    return {
+      ...createOciMethods(call),
+      endingWith: (signal) => connect(sendUntil(signal, send)),
+      async listRepositories(prefix, { after, limit }) {
+        const access: RegistryAccess = { type: "registry", name: "catalog", actions: ["*"] };
+        const path = `/v2/_catalog?${toQuery({ after: after ?? prefix, limit })}`;
+        const response = await call("GET", path, access);
+        requireStatus(response, 200);
+        const { repositories } = parseResponse(catalogueSchema, response);
+        return (repositories ?? []).filter((name) => name.startsWith(prefix));
+      },
+      deleteTag: (repository, tag) => deleteReference(call, repository, tag),
+      issueToken,
+      ownScans: undefined,
+    };
   };
+  return connect(send);
 }
 
 /**

@@ -9,7 +9,13 @@ import {
 } from "../report.ts";
 import type { RegistryClaims } from "../tokens/sign.ts";
 import { BackendError, type IssuedToken, type OwnScans, type RegistryBackend } from "./backend.ts";
-import { type BackendRequest, type BackendResponse, createBackendSender } from "./http.ts";
+import {
+  type BackendRequest,
+  type BackendResponse,
+  createBackendSender,
+  type SendToBackend,
+  sendUntil,
+} from "./http.ts";
 import {
   type CallOci,
   createCallOci,
@@ -36,12 +42,15 @@ const tokenSchema = z.object({ token: z.string().min(1), expires_in: z.int().min
  * Harbor 2, by its API 2.0 and the OCI distribution specification. Each organization has its own private project,
  * created by the first push to it. Tokens are Harbor's own: its robot account asks for exactly the given rights.
  */
-export function createHarbor(
-  config: Pick<HarborConfig, "url" | "username" | "password" | "limits">,
-): RegistryBackend {
+export function createHarbor(config: HarborConnection): RegistryBackend {
+  return connect(config, createBackendSender(TIMEOUT_MS, MAX_RESPONSE_BYTES), new Set());
+}
+
+type HarborConnection = Pick<HarborConfig, "url" | "username" | "password" | "limits">;
+
+/** A Harbor to which `send` sends, and in which these projects were seen. */
+function connect(config: HarborConnection, send: SendToBackend, knownProjects: Set<string>): RegistryBackend {
   const authorization = `Basic ${Buffer.from(`${config.username}:${config.password}`).toString("base64")}`;
-  const send = createBackendSender(TIMEOUT_MS, MAX_RESPONSE_BYTES);
-  const knownProjects = new Set<string>();
 
   const call = async (method: BackendRequest["method"], path: string, body?: object) => {
     const headers = {
@@ -108,6 +117,7 @@ export function createHarbor(
 
   return {
     ...createOciMethods(callOci),
+    endingWith: (signal) => connect(config, sendUntil(signal, send), knownProjects),
     async listRepositories(prefix, { after = "", limit }) {
       const projects = prefix.endsWith("/")
         ? [prefix.slice(0, -1)]

@@ -1,4 +1,5 @@
 import { Agent, errors, request } from "undici";
+import { clientDisconnected } from "../../http/errors.ts";
 import { BackendError } from "./backend.ts";
 
 /** One request has this long: a registry that takes longer counts as not available. */
@@ -12,6 +13,8 @@ export interface BackendRequest {
   url: string;
   headers: Record<string, string>;
   body?: string;
+  /** Aborts when no caller waits for the response any more. */
+  signal?: AbortSignal;
 }
 
 export interface BackendResponse {
@@ -20,7 +23,7 @@ export interface BackendResponse {
   text: string;
 }
 
-/** Sends one request. Throws BackendError when no whole response came in time. */
+/** Sends one request. Throws BackendError when no whole response came in time, 400 once its signal has aborted. */
 export type SendToBackend = (request: BackendRequest) => Promise<BackendResponse>;
 
 /** A sender with a separate connection pool. */
@@ -33,15 +36,22 @@ export function createBackendSender(
     maxResponseSize: maxResponseBytes,
     connect: { timeout: timeoutMs },
   });
-  return async ({ url, ...options }) => {
-    const signal = AbortSignal.timeout(timeoutMs);
+  return async ({ url, signal: ended, ...options }) => {
+    const late = AbortSignal.timeout(timeoutMs);
+    const signal = ended === undefined ? late : AbortSignal.any([late, ended]);
     try {
       const response = await request(url, { ...options, dispatcher, signal });
       return { status: response.statusCode, headers: response.headers, text: await response.body.text() };
     } catch (error) {
-      throw toBackendError(error, signal.aborted);
+      if (ended?.aborted === true) throw clientDisconnected(error);
+      throw toBackendError(error, late.aborted);
     }
   };
+}
+
+/** A sender whose requests end when the signal aborts. */
+export function sendUntil(signal: AbortSignal, send: SendToBackend): SendToBackend {
+  return (request) => send({ ...request, signal });
 }
 
 function toBackendError(error: unknown, isLate: boolean): BackendError {
