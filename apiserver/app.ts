@@ -54,7 +54,7 @@ import { addNodePoolRoutes } from "./node-pools/routes.ts";
 import { lockOrganization } from "./organizations/index.ts";
 import { addAdminOrganizationRoutes, addOrganizationRoutes } from "./organizations/routes.ts";
 import { addQuotaRoutes } from "./quotas/routes.ts";
-import { createImageCheck, readCredentialStore, readScanStore } from "./registry/index.ts";
+import { createImageCheck, readCredentialStore, readReportStore, readScanStore } from "./registry/index.ts";
 import { addRegistryRoutes } from "./registry/routes.ts";
 import { hasPendingCreates } from "./resources/write/index.ts";
 import { addStorageQuotaRoutes } from "./storage-quotas/routes.ts";
@@ -182,16 +182,27 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addQuotaRoutes(router, deps, {
     async readStores(tx, orgId) {
       const { config } = deps;
-      const [tickets, tokens, webhooks, accesses, credentials, scans, deletions] = await sendTogether(
-        readTicketStores(tx, { orgId, at: deps.now(), limits: config.ticketLimits }),
-        readTokenStore(tx, orgId, config.maxApiTokensPerOrganization),
-        readWebhookStore(tx, orgId, config.webhooks.maxPerOrganization),
-        readAccessStore(tx, orgId, config.maxClusterAccessesPerOrganization),
-        readCredentialStore(tx, orgId),
-        readScanStore(tx, orgId),
-        readDeletionStore(tx, orgId),
-      );
-      return { ...tickets, ...tokens, ...webhooks, ...accesses, ...credentials, ...scans, ...deletions };
+      const [tickets, tokens, webhooks, accesses, credentials, scans, reports, deletions] =
+        await sendTogether(
+          readTicketStores(tx, { orgId, at: deps.now(), limits: config.ticketLimits }),
+          readTokenStore(tx, orgId, config.maxApiTokensPerOrganization),
+          readWebhookStore(tx, orgId, config.webhooks.maxPerOrganization),
+          readAccessStore(tx, orgId, config.maxClusterAccessesPerOrganization),
+          readCredentialStore(tx, orgId),
+          readScanStore(tx, orgId),
+          readReportStore(tx, orgId),
+          readDeletionStore(tx, orgId),
+        );
+      return {
+        ...tickets,
+        ...tokens,
+        ...webhooks,
+        ...accesses,
+        ...credentials,
+        ...scans,
+        ...reports,
+        ...deletions,
+      };
     },
   });
   addAuditRoutes(router);

@@ -21,7 +21,7 @@ Whatever the operations, the bytes of all bodies and unread responses of one use
 process and of all callers without a valid credential together. While others use up one of these, each caller still has a
 1,024th of it. A change beyond them is refused before its effect; what one has done is answered, for which the oldest unread responses
 of its caller are cut off. A body counts until it is its turn; 512 requests of an organization wait for theirs. Besides its records,
-a POST adds an audit entry for what it changes, and with an Idempotency-Key a row with the bytes of its response, for 24 hours. Seconds are those in which a request arrives, is worked on and its response is read.
+a POST adds an audit entry for what it changes, and with an Idempotency-Key a row for 24 hours, with a response of at most 65,536 bytes or with that of the record in Postgres that it made. Seconds are those in which a request arrives, is worked on and its response is read.
 
 \`GET /api/v1/organizations/{orgID}/quotas\` shows every bound of an organization and what of it is in use.
 
@@ -48,7 +48,6 @@ const MAX_STREAM_BYTES = 65_536;
 /** By operationId, of records that are bounded as a whole: a scan also has a state and a summary. */
 const BOUNDS: Readonly<Record<string, number>> = {
   getTagScan: MAX_REPORT_BYTES + 1024,
-  requestTagScan: MAX_REPORT_BYTES + 1024,
 };
 
 interface JsonSchema {

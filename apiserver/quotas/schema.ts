@@ -78,6 +78,7 @@ export const STORE_NAMES = [
   "accesses",
   "registry_credentials",
   "pending_image_scans",
+  "image_scan_report_bytes",
   "kubernetes_deletions_per_day",
 ] as const;
 

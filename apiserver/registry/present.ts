@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { z } from "@hono/zod-openapi";
 import type { RegistryConfig } from "./config.ts";
 import { repositoryPrefix } from "./names.ts";
-import type { ImageScan, ScanState } from "./report.ts";
-import type { repositoryRecord, scanRecord } from "./schema.ts";
+import type { ImageScan, ScanState, ScanSummary, ScanVersion } from "./report.ts";
+import type { repositoryRecord, requestedScanRecord, scanRecord } from "./schema.ts";
 
 /** The wire form of a repository. */
 export function presentRepository(
@@ -27,19 +27,28 @@ const STATUS = {
   unsupported: "Unsupported",
 } as const satisfies Record<ScanState, string>;
 
-/** The wire form of a scan; undefined for a digest that was never to be scanned. */
-export function presentScan(scan: ImageScan | undefined): z.output<typeof scanRecord> {
-  const { scannedAt, summary, vulnerabilities } = scan ?? {};
+/** The wire form of a scan without its vulnerabilities; undefined for a digest that was never to be scanned. */
+export function presentRequestedScan(scan: ScanSummary | undefined): z.output<typeof requestedScanRecord> {
+  const { scannedAt, summary } = scan ?? {};
   return {
     Status: scan === undefined ? "NotScanned" : STATUS[scan.state],
     ...(scannedAt instanceof Date && { ScannedAt: scannedAt.toISOString() }),
     Summary: summary ?? { Critical: 0, High: 0, Medium: 0, Low: 0, Unknown: 0 },
-    Vulnerabilities: vulnerabilities ?? [],
+  };
+}
+
+/** The wire form of a scan. A report whose vulnerabilities were dropped is none, for their list would look empty. */
+export function presentScan(scan: ImageScan | undefined): z.output<typeof scanRecord> {
+  const isDropped = scan?.state === "success" && scan.vulnerabilities === null;
+  return {
+    ...presentRequestedScan(scan),
+    ...(isDropped && { Status: "NotScanned" }),
+    Vulnerabilities: scan?.vulnerabilities ?? [],
   };
 }
 
 /** The entity tag of the scan of one digest. */
-export function scanTag(digest: string, scan: ImageScan | undefined): string {
+export function scanTag(digest: string, scan: ScanVersion | undefined): string {
   const parts = [digest, scan?.databaseVersion, scan?.state, scan?.scannedAt?.toISOString()];
   return `"${createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32)}"`;
 }

@@ -9,12 +9,12 @@ import type { Attempt } from "../http/idempotency/run-once.ts";
 import type { UseRegistry } from "./backend/access.ts";
 import type { OwnScans, RegistryBackend } from "./backend/backend.ts";
 import { repositoryParam, requireRepositoryName, requireTagName, tagParam } from "./names.ts";
-import { presentScan, scanTag } from "./present.ts";
-import type { ImageScan } from "./report.ts";
+import { presentRequestedScan, presentScan, scanTag } from "./present.ts";
+import type { ScanState, ScanSummary, ScanVersion } from "./report.ts";
 import { doRecorded } from "./repository-routes.ts";
-import { keepReport } from "./scans/record-report.ts";
-import { findScan, PRIORITIES, requestScan, type ScannedImage } from "./scans/store.ts";
-import { scanRecord } from "./schema.ts";
+import { keepNewReports, keepReport } from "./scans/record-report.ts";
+import { findScan, findScanSummary, PRIORITIES, requestScan } from "./scans/store.ts";
+import { requestedScanRecord, scanRecord } from "./schema.ts";
 
 const tag = "Registry";
 const RECORD = "/api/v1/organizations/{orgID}/registry/repositories/{repoName}/tags/{tag}/scan";
@@ -23,21 +23,31 @@ const RETRY_AFTER_SECONDS = "5";
 
 /** Operations on the scan of the image that a tag names. */
 export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): void {
-  const readScan = (deps: Deps, { slot }: Caller, orgId: string, names: ImageNames) =>
-    useRegistry(slot, async (backend) => {
-      const { repository, digest } = await requireImage(backend, orgId, names);
-      if (backend.ownScans === undefined) return { digest, scan: await findScan(deps.db, orgId, digest) };
-      const image = { orgId, digest, repository: names.repoName };
-      const own = await backend.ownScans.find(repository, digest);
-      return { digest, scan: own && (await keepReport(deps.db, image, own, deps.now())) };
-    });
-  /** Requests a scan of the registry itself. */
-  const requestOwnScan = async (deps: Deps, ownScans: OwnScans, image: ScannedImage, repository: string) => {
-    // The registry forgets its report when it scans again.
-    const last = await ownScans.find(repository, image.digest);
-    if (last !== undefined) await keepReport(deps.db, image, last, deps.now());
-    const own = await ownScans.request(repository, image.digest);
-    return keepReport(deps.db, image, own, deps.now());
+  const findImage = ({ caller: { slot }, orgId, params }: ScanCall) =>
+    useRegistry(slot, async (backend) => ({
+      ...(await requireImage(backend, orgId, params)),
+      ownScans: backend.ownScans,
+    }));
+  /** What the entity tag of a scan is made of, without its report. */
+  const findVersion = async (call: ScanCall, { repository, digest, ownScans }: FoundImage) => {
+    const last = await findScanSummary(call.deps.db, call.orgId, digest);
+    if (ownScans === undefined) return last;
+    const own = await useRegistry(call.caller.slot, () => ownScans.findVersion(repository, digest));
+    return own === undefined || own.state === "success" ? own : { ...(last ?? own), state: own.state };
+  };
+  const readScan = async (call: ScanCall, { repository, digest, ownScans }: FoundImage) => {
+    const { deps, orgId, params } = call;
+    if (ownScans === undefined) return findScan(deps.db, orgId, digest);
+    const own = await useRegistry(call.caller.slot, () => ownScans.find(repository, digest));
+    const image = { orgId, digest, repository: params.repoName };
+    return own && (await keepReport(deps.db, image, own, deps.now()));
+  };
+  /** What the last report of the registry's own scans of an image counted; it is kept first, if it is new. */
+  const keepLastReport = async (call: ScanCall, ownScans: OwnScans, digest: string) => {
+    const { deps, orgId, params } = call;
+    const images = { orgId, repository: params.repoName, digests: [digest] };
+    await useRegistry(call.caller.slot, () => keepNewReports(deps.db, ownScans, images, { now: deps.now }));
+    return findScanSummary(deps.db, orgId, digest);
   };
 
   addRoute(
@@ -57,11 +67,15 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { deps, orgId, caller, params }) => {
-      const { digest, scan } = await readScan(deps, caller, orgId, params);
-      const etag = scanTag(digest, scan);
-      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
-      return c.json(presentScan(scan), 200, { ETag: etag });
+    async (c, call) => {
+      const found = await findImage(call);
+      const { digest } = found;
+      const version = await findVersion(call, found);
+      const known = scanTag(digest, version);
+      if (isNotModified(c.req.header("if-none-match"), known)) return c.body(null, 304, { ETag: known });
+      if (hasReport(version)) await call.acquireComputation();
+      const scan = await readScan(call, found);
+      return c.json(presentScan(scan), 200, { ETag: scanTag(digest, scan) });
     },
   );
 
@@ -74,62 +88,89 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
       tag,
       summary: "Scan an image",
       description:
-        "Also one that was scanned before. A scan of the image that is pending or running goes on.",
+        "Also one that was scanned before. A scan of the image that is pending or running goes on. The vulnerabilities are read by GET, at the address in Location.",
       access: "registry:write",
       params,
       responses: {
         202: {
-          description: "Accepted: the scan, which is pending or running.",
-          body: scanRecord,
+          description: "Accepted: the scan, which is pending or running, with what the last one counted.",
+          body: requestedScanRecord,
           headers: ["Location", "Retry-After"],
         },
       },
     },
-    async (c, { deps, orgId, author, caller, params, transact, runOnce }) => {
-      const { repository, digest, ownScans } = await useRegistry(caller.slot, async (backend) => ({
-        ...(await requireImage(backend, orgId, params)),
-        ownScans: backend.ownScans,
-      }));
-      const image = { orgId, digest, repository: params.repoName };
+    async (c, call) => {
+      const { deps, orgId, caller, params, runOnce } = call;
+      const { repository, digest, ownScans } = await findImage(call);
       const entry = {
         action: "registry_scan.request",
         orgId,
         target: { kind: "image", id: digest },
         after: { repository: params.repoName, tag: params.tag },
       } as const;
-      const respond = (scan: ImageScan | undefined) =>
-        c.json(presentScan(scan), 202, { Location: c.req.path, "Retry-After": RETRY_AFTER_SECONDS });
+      const respond = (scan: ScanSummary) =>
+        c.json(presentRequestedScan(scan), 202, { Location: c.req.path, "Retry-After": RETRY_AFTER_SECONDS });
       if (ownScans !== undefined) {
-        const findOwn = () => useRegistry(caller.slot, () => ownScans.find(repository, digest));
+        const findOwn = () => useRegistry(caller.slot, () => ownScans.findVersion(repository, digest));
+        const respondWith = (state: ScanState, last: ScanSummary | undefined) =>
+          respond({ ...(last ?? NO_REPORT), state });
         const resume = async ({ fixed }: Attempt) => {
           const own = await findOwn();
-          const isRequested = own !== undefined && (isPending(own) || reportTimeOf(own) !== fixed);
-          return isRequested ? respond(await keepReport(deps.db, image, own, deps.now())) : undefined;
+          if (own === undefined || !(isPending(own) || reportTimeOf(own) !== fixed)) return undefined;
+          await call.acquireComputation();
+          return respondWith(own.state, await keepLastReport(call, ownScans, digest));
         };
         return runOnce({ resume, fixed: async () => reportTimeOf(await findOwn()) }, async () => {
-          const request = () =>
-            useRegistry(caller.slot, () => requestOwnScan(deps, ownScans, image, repository));
-          return respond(await doRecorded(deps, caller, entry, request));
+          await call.acquireComputation();
+          return doRecorded(deps, caller, entry, async () => {
+            // The registry forgets its report when it scans again.
+            const last = await keepLastReport(call, ownScans, digest);
+            return respondWith(
+              await useRegistry(caller.slot, () => ownScans.request(repository, digest)),
+              last,
+            );
+          });
         });
       }
-      return transact(async (tx) => {
+      return call.transact(async (tx) => {
+        const image = { orgId, digest, repository: params.repoName };
         const request = { ...image, priority: PRIORITIES.requested, at: deps.now() };
         const scan = await requestScan(tx, request);
-        await recordAudit(tx, author, { ...entry, result: "done" });
+        await recordAudit(tx, call.author, { ...entry, result: "done" });
         return scan;
       }, respond);
     },
   );
 }
 
-const isPending = ({ state }: ImageScan) => state === "pending" || state === "running";
+const NO_REPORT = { scannedAt: null, databaseVersion: null, summary: null };
+
+const isPending = ({ state }: ScanVersion) => state === "pending" || state === "running";
+
+const hasReport = (scan: ScanVersion | undefined) =>
+  scan !== undefined && (scan.scannedAt !== null || scan.state === "success");
 
 /** When the report of a scan was made; empty while there is none. */
-const reportTimeOf = (scan: ImageScan | undefined) => scan?.scannedAt?.toISOString() ?? "";
+const reportTimeOf = (scan: ScanVersion | undefined) => scan?.scannedAt?.toISOString() ?? "";
 
 interface ImageNames {
   repoName: string;
   tag: string;
+}
+
+/** Whose request about which image it is. */
+interface ScanCall {
+  deps: Pick<Deps, "db" | "now">;
+  orgId: string;
+  caller: Pick<Caller, "slot">;
+  params: ImageNames;
+}
+
+/** What a tag names; `repository` has the organization's prefix. */
+interface FoundImage {
+  repository: string;
+  digest: string;
+  ownScans: OwnScans | undefined;
 }
 
 /** The repository with the organization's prefix, and what the tag names there. Throws 404. */

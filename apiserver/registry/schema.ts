@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { countField, textField, timestampField } from "../http/contract/fields.ts";
-import { MAX_REPOSITORY_LENGTH, MAX_TAG_LENGTH, namePageSchema } from "./names.ts";
+import { MAX_REPOSITORY_LENGTH, MAX_TAG_LENGTH, MAX_TAGS, namePageSchema } from "./names.ts";
 import { MAX_LINKS, MAX_TEXT_LENGTHS, MAX_VULNERABILITIES, SEVERITIES } from "./report.ts";
 
 const MAX_COUNT = 1_000_000;
@@ -25,7 +25,10 @@ export const repositoryRecord = z
   .object(repositoryShape)
   .openapi("Repository", { example: EXAMPLE_REPOSITORY });
 export const repositoryDetail = z
-  .object({ ...repositoryShape, tag_count: countField(MAX_COUNT, "Tags of the repository.", 3) })
+  .object({
+    ...repositoryShape,
+    tag_count: countField(MAX_TAGS, "Tags of the repository; more are not counted.", 3),
+  })
   .openapi("RepositoryDetail", { example: { ...EXAMPLE_REPOSITORY, tag_count: 3 } });
 export const repositoryPage = namePageSchema(repositoryRecord, "RepositoryPage");
 
@@ -72,23 +75,33 @@ const vulnerabilityRecord = z
   })
   .openapi("Vulnerability");
 
+const scanShape = {
+  Status: z.enum(["NotScanned", "Pending", "Running", "Success", "Error", "Unsupported"]).openapi({
+    description:
+      "NotScanned: no scan was requested, or the vulnerabilities gave way to those of images in later use. Unsupported: the tag names something that is no image.",
+  }),
+  ScannedAt: timestampField("When the last scan finished; left out until one has.").optional(),
+  Summary: z
+    .object({
+      Critical: countField(MAX_COUNT, "Of this severity.", 1),
+      High: countField(MAX_COUNT, "Of this severity.", 3),
+      Medium: countField(MAX_COUNT, "Of this severity.", 12),
+      Low: countField(MAX_COUNT, "Of this severity.", 40),
+      Unknown: countField(MAX_COUNT, "Of this severity.", 0),
+    })
+    .openapi("VulnerabilitySummary", {
+      description: "What the last finished scan counted; zeros without one.",
+    }),
+};
+
+/** A scan that was requested: its vulnerabilities are read where the header Location says. */
+export const requestedScanRecord = z.object(scanShape).openapi("RequestedScan", {
+  example: { Status: "Pending", Summary: { Critical: 0, High: 0, Medium: 0, Low: 0, Unknown: 0 } },
+});
+
 export const scanRecord = z
   .object({
-    Status: z
-      .enum(["NotScanned", "Pending", "Running", "Success", "Error", "Unsupported"])
-      .openapi({ description: "Unsupported: the tag names something that is no image." }),
-    ScannedAt: timestampField("When the last scan finished; left out until one has.").optional(),
-    Summary: z
-      .object({
-        Critical: countField(MAX_COUNT, "Of this severity.", 1),
-        High: countField(MAX_COUNT, "Of this severity.", 3),
-        Medium: countField(MAX_COUNT, "Of this severity.", 12),
-        Low: countField(MAX_COUNT, "Of this severity.", 40),
-        Unknown: countField(MAX_COUNT, "Of this severity.", 0),
-      })
-      .openapi("VulnerabilitySummary", {
-        description: "What the last finished scan counted; zeros without one.",
-      }),
+    ...scanShape,
     Vulnerabilities: z
       .array(vulnerabilityRecord)
       .max(MAX_VULNERABILITIES)

@@ -87,8 +87,8 @@ export const RECORD_BOUNDS: Readonly<Record<string, RecordBounds>> = {
   completeAdminTicketAttachment: { adds: "none", bound: "the attachment is moved" },
   requestTagScan: {
     adds: "1 scan",
-    bound: "1,000 pending ones of an organization, 1 of an image",
-    ofOrganization: { pending_image_scans: 1000 },
+    bound: "1,000 pending and 268,435,456 bytes of an organization, 1 an image",
+    ofOrganization: { pending_image_scans: 1000, image_scan_report_bytes: 256 * 1024 ** 2 },
   },
   createRegistryCredential: {
     adds: "1 credential",

@@ -1,4 +1,4 @@
-import type { ImageScan } from "../report.ts";
+import type { ImageScan, ScanState, ScanVersion } from "../report.ts";
 import type { RegistryClaims } from "../tokens/sign.ts";
 
 /** Names of one page in ascending order, after `after`. */
@@ -54,10 +54,10 @@ export interface IssuedToken {
 export interface OwnScans {
   /** undefined when none was requested; while one is pending or runs, without the last report. */
   find(repository: string, digest: string): Promise<ImageScan | undefined>;
-  /** When the report was made, which is not read; undefined while there is none. */
-  findReportTime(repository: string, digest: string): Promise<Date | undefined>;
-  /** Requests one, also of what was scanned before; one that is pending or runs goes on. */
-  request(repository: string, digest: string): Promise<ImageScan>;
+  /** As `find`, but does not read the report. */
+  findVersion(repository: string, digest: string): Promise<ScanVersion | undefined>;
+  /** Requests one, also of what was scanned before; one that is pending or runs goes on. Returns the state that it has then. */
+  request(repository: string, digest: string): Promise<ScanState>;
 }
 
 export type BackendFault = "unreachable" | "timeout" | "refused" | "failed";

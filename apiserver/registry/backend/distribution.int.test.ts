@@ -20,10 +20,10 @@ testRegistryContract(async () => {
     createOrganization: () => api.createOrganization(),
     scansOf: (orgId) => ({
       find: (_repository, digest) => findScan(db, orgId, digest),
-      request: (repository, digest) => {
+      async request(repository, digest) {
         const { name = "" } = parseRepository(repository) ?? {};
         const priority = PRIORITIES.requested;
-        return requestScan(db, { orgId, digest, repository: name, priority, at: now() });
+        return (await requestScan(db, { orgId, digest, repository: name, priority, at: now() })).state;
       },
     }),
   };

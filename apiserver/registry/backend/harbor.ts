@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { HarborConfig } from "../config.ts";
 import {
-  type ImageScan,
   mergeReport,
   type ScanState,
+  type ScanVersion,
   toVulnerability,
   type Vulnerability,
 } from "../report.ts";
@@ -222,39 +222,38 @@ export function createHarborScans(call: CallArtifact): OwnScans {
     requireStatus(response, 200);
     return Object.values(parseResponse(artifactSchema, response).scan_overview ?? {})[0];
   };
-  const find = async (repository: string, digest: string): Promise<ImageScan | undefined> => {
+  const findVersion = async (repository: string, digest: string): Promise<ScanVersion | undefined> => {
     const overview = await findOverview(repository, digest);
     if (overview === undefined) return undefined;
     const state = STATES[overview.scan_status] ?? "error";
-    if (state !== "success") return { ...NO_REPORT, state };
-    const artifact = { repository, reference: digest };
-    const reports = await call("GET", artifact, "/additions/vulnerabilities");
-    requireStatus(reports, 200);
-    const { summary, vulnerabilities } = mergeReport(parseReports(reports));
-    const scanner = overview.scanner && `${overview.scanner.name} ${overview.scanner.version}`;
-    const scannedAt = overview.end_time ?? null;
-    return { state, scannedAt, databaseVersion: scanner ?? null, summary, vulnerabilities };
+    if (state !== "success") return { scannedAt: null, databaseVersion: null, state };
+    const { scanner, end_time } = overview;
+    const databaseVersion = scanner === undefined ? null : `${scanner.name} ${scanner.version}`;
+    return { state, scannedAt: end_time ?? null, databaseVersion };
   };
   return {
-    find,
-    async findReportTime(repository, digest) {
-      const overview = await findOverview(repository, digest);
-      return overview?.scan_status === "Success" ? overview.end_time : undefined;
+    findVersion,
+    async find(repository, digest) {
+      const version = await findVersion(repository, digest);
+      if (version === undefined) return undefined;
+      if (version.state !== "success") return { ...version, summary: null, vulnerabilities: null };
+      const artifact = { repository, reference: digest };
+      const reports = await call("GET", artifact, "/additions/vulnerabilities");
+      requireStatus(reports, 200);
+      return { ...version, ...mergeReport(parseReports(reports)) };
     },
     async request(repository, digest) {
       const response = await call("POST", { repository, reference: digest }, "/scan", {
         scan_type: "vulnerability",
       });
       // 409: a scan runs. 400 and 422: an artifact that the scanner does not support.
-      if (response.status === 400 || response.status === 422) return { ...NO_REPORT, state: "unsupported" };
+      if (response.status === 400 || response.status === 422) return "unsupported";
       if (![202, 409].includes(response.status))
         throw new BackendError("failed", `the registry responds with ${response.status}`);
-      return (await find(repository, digest)) ?? { ...NO_REPORT, state: "pending" };
+      return (await findVersion(repository, digest))?.state ?? "pending";
     },
   };
 }
-
-const NO_REPORT = { scannedAt: null, databaseVersion: null, summary: null, vulnerabilities: null };
 
 function parseReports(response: BackendResponse): Vulnerability[] {
   const [report] = Object.values(parseResponse(reportsSchema, response));

@@ -136,9 +136,9 @@ export function testRegistryContract(open: () => Promise<RegistryUnderTest>): vo
     const scans = registry.scansOf(orgId);
     expect(await scans.find(repository, digest)).toBeUndefined();
     const pending = { state: "pending", scannedAt: null, summary: null, vulnerabilities: null };
-    expect(await scans.request(repository, digest)).toMatchObject(pending);
+    expect(await scans.request(repository, digest)).toBe("pending");
     expect(await scans.find(repository, digest)).toMatchObject(pending);
-    expect(await scans.request(repository, digest)).toMatchObject(pending);
+    expect(await scans.request(repository, digest)).toBe("pending");
   });
 }
 

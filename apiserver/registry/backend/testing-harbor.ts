@@ -20,6 +20,8 @@ export interface TestHarbor {
   scans: Map<string, { status: string; endTime?: string; vulnerabilities?: readonly HarborVulnerability[] }>;
   /** What the scanner does not support, by digest. */
   unsupported: Set<string>;
+  /** Each report waits for it. */
+  beforeReport: (() => Promise<void>) | undefined;
   close: () => Promise<void>;
 }
 
@@ -94,11 +96,11 @@ export async function startTestHarbor(): Promise<TestHarbor> {
     return [200, pageOf(names.reverse(), query)];
   }
 
-  function answerArtifact({
+  async function answerArtifact({
     method,
     parts: [project, escaped = "", reference = "", rest = ""],
     accepts,
-  }: Call): Answer {
+  }: Call): Promise<Answer> {
     const once = decodeURIComponent(escaped);
     // A slash that is escaped once divides the path.
     if (once.includes("/")) return [404];
@@ -115,11 +117,13 @@ export async function startTestHarbor(): Promise<TestHarbor> {
       scans.set(digest, { status: "Pending" });
       return [202];
     }
-    if (rest === "/additions/vulnerabilities")
+    if (rest === "/additions/vulnerabilities") {
+      await harbor.beforeReport?.();
       return [
         200,
         accepts === REPORT_TYPE ? { [REPORT_TYPE]: { vulnerabilities: scan?.vulnerabilities ?? null } } : {},
       ];
+    }
     const overview = {
       scan_status: scan?.status,
       end_time: scan?.endTime ?? "2026-05-01T12:00:00.000Z",
@@ -203,7 +207,8 @@ export async function startTestHarbor(): Promise<TestHarbor> {
       server.close(() => resolve());
     });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url, projects, scans, unsupported, close };
+  const harbor: TestHarbor = { url, projects, scans, unsupported, beforeReport: undefined, close };
+  return harbor;
 }
 
 interface Call {

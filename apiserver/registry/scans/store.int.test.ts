@@ -5,6 +5,7 @@ import { setUp } from "../../../e2e/testing/set-up.ts";
 import { startTestApp } from "../../testing/app.ts";
 import { findKnownDigests } from "../digest-store.ts";
 import {
+  findScan,
   MAX_PENDING,
   PRIORITIES,
   requestMissingScans,
@@ -80,7 +81,8 @@ describe("the pending scans of an organization", () => {
       retryAfterSeconds: 60,
       details: [{ field: "pending_image_scans" }],
     });
-    expect(await requestOne(0)).toMatchObject({ state: "pending", priority: PRIORITIES.requested });
+    expect(await requestOne(0)).toMatchObject({ state: "pending" });
+    expect(await findScan(api.deps.db, orgId, digestOf(0))).toMatchObject({ priority: PRIORITIES.requested });
   });
 });
 

@@ -3,7 +3,6 @@ import type { Queryable } from "../../db/client.ts";
 import { chunk } from "../../db/statement.ts";
 import { ApiError, describeExcess, type QuotaFigures } from "../../http/errors.ts";
 import { findKnownDigests } from "../digest-store.ts";
-import type { ImageScan } from "../report.ts";
 import { registryScans, type ScanRow } from "./table.ts";
 
 /** Who asks for a scan: the lower number is scanned first. */
@@ -28,6 +27,29 @@ const pendingValues = ({ orgId, digest, repository, priority, at }: ScanRequest)
   dueAt: at,
   usedAt: at,
 });
+
+const summaryColumns = {
+  state: registryScans.state,
+  dueAt: registryScans.dueAt,
+  scannedAt: registryScans.scannedAt,
+  databaseVersion: registryScans.databaseVersion,
+  summary: registryScans.summary,
+};
+
+type SummaryRow = Pick<ScanRow, keyof typeof summaryColumns>;
+
+/** The scan of one digest of an organization without its vulnerabilities, which may have 8 MiB; undefined when none was requested. */
+export async function findScanSummary(
+  db: Queryable,
+  orgId: string,
+  digest: string,
+): Promise<SummaryRow | undefined> {
+  const [row] = await db
+    .select(summaryColumns)
+    .from(registryScans)
+    .where(and(eq(registryScans.orgId, orgId), eq(registryScans.digest, digest)));
+  return row;
+}
 
 /** The scan of one digest of an organization; undefined when none was requested. */
 export async function findScan(db: Queryable, orgId: string, digest: string): Promise<ScanRow | undefined> {
@@ -74,10 +96,10 @@ async function findFreeCapacity(
  * Requests a scan, also of what was scanned before; one that is pending or runs goes on. Returns its row. Throws 429
  * when too many scans of the organization are pending.
  */
-export async function requestScan(tx: Queryable, request: ScanRequest): Promise<ScanRow> {
+export async function requestScan(tx: Queryable, request: ScanRequest): Promise<SummaryRow> {
   const { orgId, digest, repository, priority, at } = request;
-  const { dueAt = null } = (await findScan(tx, orgId, digest)) ?? {};
-  if (dueAt === null && (await findFreeCapacity(tx, orgId, priority)) === 0)
+  const known = await findScanSummary(tx, orgId, digest);
+  if ((known?.dueAt ?? null) === null && (await findFreeCapacity(tx, orgId, priority)) === 0)
     throw new ApiError("rate_limited", `${MAX_PENDING} scans of this organization are pending; try again.`, {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
       details: [describeExcess("pending_image_scans", { limit: MAX_PENDING, used: MAX_PENDING })],
@@ -97,7 +119,7 @@ export async function requestScan(tx: Queryable, request: ScanRequest): Promise<
         dueAt: sql`case when ${isActive} then ${registryScans.dueAt} else ${at.toISOString()}::timestamptz end`,
       },
     })
-    .returning();
+    .returning(summaryColumns);
   if (row === undefined) throw new Error("an upsert returned no row");
   return row;
 }
@@ -214,52 +236,4 @@ export async function deleteScansExcept(
   const ended = rows.map(({ digest }) => digest).filter((digest) => !keep.has(digest));
   for (const digests of chunk(ended))
     await db.delete(registryScans).where(and(isUnused, inArray(registryScans.digest, digests)));
-}
-
-/** The image that a scan is of; its repository without the organization's prefix. */
-export interface ScannedImage {
-  orgId: string;
-  digest: string;
-  repository: string;
-}
-
-/**
- * Keeps the report of a registry that scans its images itself, in place of the one of `replacedAt` (null for none);
- * false when another one is there, and nothing is kept.
- */
-export async function replaceReport(
-  tx: Queryable,
-  { orgId, digest, repository }: ScannedImage,
-  { at, ...report }: ImageScan & { at: Date },
-  replacedAt: Date | null,
-): Promise<boolean> {
-  const kept = { ...report, repository, dueAt: null, claimId: null, usedAt: at };
-  const rows = await tx
-    .insert(registryScans)
-    .values({ orgId, digest, priority: PRIORITIES.sweep, ...kept })
-    .onConflictDoUpdate({
-      target: [registryScans.orgId, registryScans.digest],
-      set: kept,
-      setWhere:
-        replacedAt === null ? isNull(registryScans.scannedAt) : eq(registryScans.scannedAt, replacedAt),
-    })
-    .returning({ digest: registryScans.digest });
-  return rows.length > 0;
-}
-
-/** When the kept reports of these digests of an organization were made. */
-export async function findReportTimes(
-  db: Queryable,
-  orgId: string,
-  digests: readonly string[],
-): Promise<Map<string, Date | null>> {
-  const times = new Map<string, Date | null>();
-  for (const part of chunk(digests)) {
-    const rows = await db
-      .select({ digest: registryScans.digest, scannedAt: registryScans.scannedAt })
-      .from(registryScans)
-      .where(and(eq(registryScans.orgId, orgId), inArray(registryScans.digest, part)));
-    for (const { digest, scannedAt } of rows) times.set(digest, scannedAt);
-  }
-  return times;
 }
