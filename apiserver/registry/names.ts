@@ -7,8 +7,10 @@ const REPOSITORY_PATTERN = /^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(\/[a-z0-9]+((\.|_
 const TAG_PATTERN = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
 export const MAX_REPOSITORY_LENGTH = 200;
 export const MAX_TAG_LENGTH = 128;
-/** Tags of a repository that one request counts or deletes: for each page of them the registry reads all. */
+/** Tags of a repository that one request counts: for each page of them the registry reads all. */
 export const MAX_TAGS = 10_000;
+/** Tags that one request deletes, well within its 55 seconds: each is looked up, and each image is deleted. */
+export const MAX_DELETED_TAGS = 2000;
 
 /** What every repository of an organization begins with in the registry: its id, for slugs change owners. */
 export function repositoryPrefix(orgId: string): string {

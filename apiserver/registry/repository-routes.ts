@@ -11,6 +11,7 @@ import type { UseRegistry } from "./backend/access.ts";
 import { deleteImages, listRepositories, listTagNames, listTags } from "./images.ts";
 import {
   cursorToName,
+  MAX_DELETED_TAGS,
   MAX_TAGS,
   namePageQuery,
   nameToCursor,
@@ -92,7 +93,7 @@ export function addRepositoryRoutes(router: Router<Deps>, useRegistry: UseRegist
       operationId: "deleteRepository",
       tag,
       summary: "Delete a repository",
-      description: `With all its tags; of more than ${MAX_TAGS}, that many, with 409 conflict. A repeated request continues a deletion that was interrupted.`,
+      description: `With all its tags; of more than ${MAX_DELETED_TAGS}, that many, with 409 conflict. A repeated request continues a deletion that was interrupted.`,
       access: "registry:write",
       params: { repoName: repositoryParam },
       responses: { 204: { description: "Deleted." } },
@@ -109,7 +110,7 @@ export function addRepositoryRoutes(router: Router<Deps>, useRegistry: UseRegist
         const tags = await listTagNames(backend, repository);
         if (tags.length === 0) throw notFound("repository");
         requireMatch(readPreconditions(c), repositoryTag(tags));
-        const deleted = tags.slice(0, MAX_TAGS);
+        const deleted = tags.slice(0, MAX_DELETED_TAGS);
         await doRecorded(deps, caller, entry, () => deleteImages(backend, repository, deleted));
         if (deleted.length < tags.length) throw moreTags();
       });
@@ -205,7 +206,7 @@ export async function doRecorded<T>(
 function moreTags(): ApiError {
   return new ApiError(
     "conflict",
-    `${MAX_TAGS} tags are deleted, and the repository has more: repeat the request.`,
+    `${MAX_DELETED_TAGS} tags are deleted, and the repository has more: repeat the request.`,
     {
       retryAfterSeconds: 1,
     },
