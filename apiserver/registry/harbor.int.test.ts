@@ -98,6 +98,19 @@ test("a request for a scan that is repeated with its Idempotency-Key starts no o
   expect(log.items).toHaveLength(1);
 });
 
+test("a request for a scan that Harbor makes already joins it, and the audit log has no entry for it", async () => {
+  const orgId = await api.createOrganization();
+  const { digest, scan } = await pushImage(orgId);
+  expect((await api.request("POST", scan)).status).toBe(202);
+  for (const status of ["Pending", "Running"]) {
+    harbor.scans.set(digest, { status });
+    expect(await api.request("POST", scan)).toMatchObject({ status: 202, body: { Status: status } });
+    expect(harbor.scans.get(digest)).toEqual({ status });
+  }
+  const log = `/api/v1/organizations/${orgId}/audit-log?action=registry_scan.request`;
+  expect((await api.request("GET", log)).body.items).toHaveLength(1);
+});
+
 test("while Harbor scans again, a tenant reads the last report, also of a scan that it only asked for again", async () => {
   const orgId = await api.createOrganization();
   const { digest, scan } = await pushImage(orgId);

@@ -72,6 +72,16 @@ test("a request for a scan reads and returns no vulnerabilities of the last one,
   expect(kept?.body?.length).toBeLessThan(1000);
 });
 
+test("requests for a scan that is pending join it, and the audit log has one entry for them", async () => {
+  const { orgId, path } = await makeScannedImage();
+  const requests = Array.from({ length: 5 }, () => api.request("POST", path));
+  for (const { status, body } of await Promise.all(requests))
+    expect([status, body.Status]).toEqual([202, "Pending"]);
+  expect((await api.request("POST", path)).status).toBe(202);
+  const log = `/api/v1/organizations/${orgId}/audit-log?action=registry_scan.request`;
+  expect((await api.request("GET", log)).body.items).toHaveLength(1);
+});
+
 test("a report that is unchanged since If-None-Match is not read", async () => {
   const { path } = await makeScannedImage();
   const countLarge = watchLargeJson();

@@ -88,7 +88,7 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
       tag,
       summary: "Scan an image",
       description:
-        "Also one that was scanned before. A scan of the image that is pending or running goes on. The vulnerabilities are read by GET, at the address in Location.",
+        "Also one that was scanned before. A scan of the image that is pending or running goes on, and a request that changes nothing of it has no entry in the audit log. The vulnerabilities are read by GET, at the address in Location.",
       access: "registry:write",
       params,
       responses: {
@@ -122,6 +122,9 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
         };
         return runOnce({ resume, fixed: async () => reportTimeOf(await findOwn()) }, async () => {
           await call.acquireComputation();
+          const own = await findOwn();
+          if (own !== undefined && isPending(own))
+            return respondWith(own.state, await findScanSummary(deps.db, orgId, digest));
           return doRecorded(deps, caller, entry, async () => {
             // The registry forgets its report when it scans again.
             const last = await keepLastReport(call, ownScans, digest);
@@ -136,7 +139,7 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
         const image = { orgId, digest, repository: params.repoName };
         const request = { ...image, priority: PRIORITIES.requested, at: deps.now() };
         const scan = await requestScan(tx, request);
-        await recordAudit(tx, call.author, { ...entry, result: "done" });
+        if (scan.hasChanged) await recordAudit(tx, call.author, { ...entry, result: "done" });
         return scan;
       }, respond);
     },

@@ -93,13 +93,22 @@ async function findFreeCapacity(
 }
 
 /**
- * Requests a scan, also of what was scanned before; one that is pending or runs goes on. Returns its row. Throws 429
- * when too many scans of the organization are pending.
+ * Requests a scan, also of what was scanned before; one that is pending or runs goes on. Returns its row, and whether it
+ * is scanned again, or sooner than it was. Throws 429 when too many scans of the organization are pending.
  */
-export async function requestScan(tx: Queryable, request: ScanRequest): Promise<SummaryRow> {
+export async function requestScan(
+  tx: Queryable,
+  request: ScanRequest,
+): Promise<SummaryRow & { hasChanged: boolean }> {
   const { orgId, digest, repository, priority, at } = request;
-  const known = await findScanSummary(tx, orgId, digest);
-  if ((known?.dueAt ?? null) === null && (await findFreeCapacity(tx, orgId, priority)) === 0)
+  // Under the lock of its row: one that is active then is active still when it is changed below.
+  const [known] = await tx
+    .select({ dueAt: registryScans.dueAt, priority: registryScans.priority })
+    .from(registryScans)
+    .where(and(eq(registryScans.orgId, orgId), eq(registryScans.digest, digest)))
+    .for("no key update");
+  const active = known === undefined || known.dueAt === null ? undefined : known;
+  if (active === undefined && (await findFreeCapacity(tx, orgId, priority)) === 0)
     throw new ApiError("rate_limited", `${MAX_PENDING} scans of this organization are pending; try again.`, {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
       details: [describeExcess("pending_image_scans", { limit: MAX_PENDING, used: MAX_PENDING })],
@@ -121,7 +130,7 @@ export async function requestScan(tx: Queryable, request: ScanRequest): Promise<
     })
     .returning(summaryColumns);
   if (row === undefined) throw new Error("an upsert returned no row");
-  return row;
+  return { ...row, hasChanged: active === undefined || active.priority > priority };
 }
 
 /**
