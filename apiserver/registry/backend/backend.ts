@@ -23,7 +23,7 @@ export interface StoredManifest {
  * BackendError when the registry does not do it.
  */
 export interface RegistryBackend {
-  /** The same registry; what it is asked ends when the signal aborts, with 400 as the client has disconnected. */
+  /** This registry, whose requests end when the signal aborts, with 400 as the client has disconnected. */
   endingWith(signal: AbortSignal): RegistryBackend;
   /** Repositories that start with a prefix. */
   listRepositories(prefix: string, page: NamesRequest): Promise<string[]>;
