@@ -6,7 +6,7 @@ import type { CapiCluster, CapiCondition, CapiNetwork } from "../capi/kinds.ts";
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
 import { decideOwnership } from "../identity/ownership.ts";
 import { parseSubnetRange } from "../subnets/allocate.ts";
-import { settingsOf } from "../testing.ts";
+import { settings, settingsOf } from "../testing.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
 
 /** The current time in all table tests. */
@@ -250,21 +250,9 @@ export function observeBlue(
     rejected: new Map(),
     upgradeChecks: [],
     settings: {
-      platformNamespace: "marina-system",
+      ...settings,
       plans: { default: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 } },
       subnetRange: parseSubnetRange("10.64.0.0/22"),
-      platformCIDRs: ["192.0.2.0/24"],
-      clusterNetwork: { pods: ["192.168.0.0/16"], services: ["10.128.0.0/12"] },
-      poolDefaults: {
-        drainTimeoutSeconds: 600,
-        scaleDownDelaySeconds: 600,
-        scaleDownUtilizationPercent: 50,
-        volumeDetachTimeoutSeconds: 60,
-        nodeDeletionTimeoutSeconds: 10,
-      },
-      degradedAfterSeconds: 60,
-      nodeDegradedAfterSeconds: 300,
-      reportWaitAfterSeconds: 55,
     },
     ...given,
   };
