@@ -1,25 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { appendFeedEvents } from "../events/feed.ts";
-import type { TestApp } from "../testing/app.ts";
-import type { Person } from "../testing/issuer.ts";
-import { aStatus, eventsOf, type FeedTest, startFeedTest } from "./testing.ts";
+import { aStatus, eventsOf, startFeedTest } from "./testing.ts";
 
-let feed: FeedTest;
-/** Two replicas of one service. */
-let one: TestApp;
-let other: TestApp;
-let owner: Person;
-let orgId: string;
-let clusterId: string;
-let path: string;
-
-beforeAll(async () => {
-  feed = await startFeedTest();
+const feed = setUp(startFeedTest);
+/** Two replicas of one service, and what is in it. */
+let { one, other, owner, orgId, clusterId, path } = feed;
+beforeAll(() => {
   ({ one, other, owner, orgId, clusterId, path } = feed);
 });
 afterEach(() => feed.restore());
-afterAll(() => feed.close());
 
 async function makeTicket(token = owner.token): Promise<string> {
   const response = await one.request("POST", `${path}/ticket`, { token });

@@ -1,6 +1,7 @@
 import { connect } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { mintFor } from "../../api-tokens/testing.ts";
 import { startBackground } from "../../background.ts";
@@ -8,25 +9,16 @@ import { forTenant } from "../../db/pool.ts";
 import { appendFeedEvents } from "../../events/feed.ts";
 import { listen } from "../../http/server/server.ts";
 import { createGroupPerson, mapGroup, passTime } from "../../members/groups/testing.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
-import type { Person } from "../../testing/issuer.ts";
-import { aStatus, eventsOf, type FeedTest, startFeedTest } from "../testing.ts";
+import { startTestApp } from "../../testing/app.ts";
+import { aStatus, eventsOf, startFeedTest } from "../testing.ts";
 
-let feed: FeedTest;
-/** Two replicas of one service. */
-let one: TestApp;
-let other: TestApp;
-let owner: Person;
-let orgId: string;
-let clusterId: string;
-let path: string;
-
-beforeAll(async () => {
-  feed = await startFeedTest();
+const feed = setUp(startFeedTest);
+/** Two replicas of one service, and what is in it. */
+let { one, other, owner, orgId, clusterId, path } = feed;
+beforeAll(() => {
   ({ one, other, owner, orgId, clusterId, path } = feed);
 });
 afterEach(() => feed.restore());
-afterAll(() => feed.close());
 
 describe("replicas", () => {
   test("each serves the events that any of them has observed", async () => {
