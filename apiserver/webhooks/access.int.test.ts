@@ -1,15 +1,12 @@
 import { eq } from "drizzle-orm";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { addPerson, makeOrganization } from "../testing/issuer.ts";
 import { setUpTestService } from "../testing/service.ts";
 import { webhookQueues, webhooks } from "./table.ts";
 import { createWebhookRequests, WEBHOOK } from "./testing.ts";
 
 const { api, issuer } = setUpTestService();
-let requests: ReturnType<typeof createWebhookRequests>;
-beforeAll(async () => {
-  requests = createWebhookRequests(api);
-});
+const requests = createWebhookRequests(api);
 
 describe("listing webhooks", () => {
   test("finds those that are disabled, those that the service disabled, and those that fail", async () => {

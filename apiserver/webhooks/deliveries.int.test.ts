@@ -1,34 +1,12 @@
 import { eq } from "drizzle-orm";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import { emitWebhookEvents, type NewWebhookEvent } from "../events/emit.ts";
 import { webhookEvents } from "../events/table.ts";
-import { addPerson, makeOrganization } from "../testing/issuer.ts";
-import { setUpTestService } from "../testing/service.ts";
-import { fanOutEvents } from "./deliverer/fan-out-store.ts";
+import { addPerson } from "../testing/issuer.ts";
 import { webhookAttempts } from "./table.ts";
-import { anAlert, aReplacement, createWebhookRequests } from "./testing.ts";
+import { anAlert, aReplacement, setUpDeliveries } from "./testing.ts";
 
-const { api, issuer } = setUpTestService();
-let requests: ReturnType<typeof createWebhookRequests>;
-beforeAll(async () => {
-  requests = createWebhookRequests(api);
-});
-
-/** An organization with one webhook. */
-async function start(changes: object = { events: ["*"] }) {
-  const org = await makeOrganization(api, issuer);
-  const id = await requests.make(org, changes);
-  const send = (method: string, path: string, body?: object, headers = {}) =>
-    requests.send(org, method, `/${id}${path}`, body, headers);
-  const list = async (query = "") => (await send("GET", `/deliveries${query}`)).body.items;
-  return { org, id, send, list };
-}
-
-async function emit(...events: NewWebhookEvent[]): Promise<void> {
-  await api.deps.db.transaction((tx) => emitWebhookEvents(tx, events));
-  await fanOutEvents(api.deps.db);
-}
+const { api, issuer, requests, start, emit } = setUpDeliveries();
 
 describe("the log of deliveries", () => {
   test("is listed newest first, in pages, by status and by type", async () => {

@@ -1,38 +1,18 @@
 import { and, eq, notInArray } from "drizzle-orm";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import { emitWebhookEvents, type NewWebhookEvent } from "../events/emit.ts";
+import { emitWebhookEvents } from "../events/emit.ts";
 import { webhookEvents } from "../events/table.ts";
 import { makeOrganization } from "../testing/issuer.ts";
-import { setUpTestService } from "../testing/service.ts";
 import { fanOutEvents } from "./deliverer/fan-out-store.ts";
 import { MAX_RECOVERED } from "./resend.ts";
 import { webhookDeliveries, webhookQueues, webhooks } from "./table.ts";
-import { anAlert, aReplacement, createWebhookRequests } from "./testing.ts";
+import { anAlert, aReplacement, setUpDeliveries } from "./testing.ts";
 
-const { api, issuer } = setUpTestService();
-let requests: ReturnType<typeof createWebhookRequests>;
-beforeAll(async () => {
-  requests = createWebhookRequests(api);
-});
+const { api, issuer, requests, start, emit } = setUpDeliveries();
 
 const DAY_MS = 86_400_000;
 const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS);
-
-/** An organization with one webhook. */
-async function start(changes: object = { events: ["*"] }) {
-  const org = await makeOrganization(api, issuer);
-  const id = await requests.make(org, changes);
-  const send = (method: string, path: string, body?: object, headers = {}) =>
-    requests.send(org, method, `/${id}${path}`, body, headers);
-  const list = async (query = "") => (await send("GET", `/deliveries${query}`)).body.items;
-  return { org, id, send, list };
-}
-
-async function emit(...events: NewWebhookEvent[]): Promise<void> {
-  await api.deps.db.transaction((tx) => emitWebhookEvents(tx, events));
-  await fanOutEvents(api.deps.db);
-}
 
 describe("a test of a webhook", () => {
   test("is a pending delivery of one attempt, whose event no other webhook gets", async () => {

@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { makeOrganization, type TestOrganization } from "../testing/issuer.ts";
 import { setUpTestService } from "../testing/service.ts";
@@ -7,10 +7,7 @@ import { webhookQueues, webhooks } from "./table.ts";
 import { createWebhookRequests, WEBHOOK } from "./testing.ts";
 
 const { api, issuer } = setUpTestService();
-let requests: ReturnType<typeof createWebhookRequests>;
-beforeAll(async () => {
-  requests = createWebhookRequests(api);
-});
+const requests = createWebhookRequests(api);
 
 const create = (org: TestOrganization, body: object = WEBHOOK, headers = {}) =>
   requests.send(org, "POST", "", body, headers);

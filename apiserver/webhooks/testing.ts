@@ -2,10 +2,12 @@ import { eq } from "drizzle-orm";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { usageAlert } from "../billing/index.ts";
-import { type NewWebhookEvent, newEvent } from "../events/emit.ts";
+import { emitWebhookEvents, type NewWebhookEvent, newEvent } from "../events/emit.ts";
 import { nodeReplaced } from "../resources/project/index.ts";
 import type { TestApp, TestResponse } from "../testing/app.ts";
-import type { TestOrganization } from "../testing/issuer.ts";
+import { makeOrganization, type TestOrganization } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
+import { fanOutEvents } from "./deliverer/fan-out-store.ts";
 import { webhookDeliveries } from "./table.ts";
 
 /** A body that creates a webhook; its URL carries a secret, as many do. */
@@ -42,6 +44,31 @@ export function createWebhookRequests(api: TestApp) {
         .update(webhookDeliveries)
         .set({ status, nextAttemptAt: null, completedAt: new Date() })
         .where(eq(webhookDeliveries.id, id)),
+  };
+}
+
+/** Starts an API for the tests of a file, as `setUp` does, with what they do to the deliveries of a webhook. */
+export function setUpDeliveries() {
+  const { api, issuer } = setUpTestService();
+  const requests = createWebhookRequests(api);
+  return {
+    api,
+    issuer,
+    requests,
+    /** Makes an organization with one webhook; `send` is about the webhook, `list` lists its deliveries. */
+    start: async (changes: object = { events: ["*"] }) => {
+      const org = await makeOrganization(api, issuer);
+      const id = await requests.make(org, changes);
+      const send = (method: string, path: string, body?: object, headers = {}) =>
+        requests.send(org, method, `/${id}${path}`, body, headers);
+      const list = async (query = "") => (await send("GET", `/deliveries${query}`)).body.items;
+      return { org, id, send, list };
+    },
+    /** Writes events and their deliveries. */
+    emit: async (...events: NewWebhookEvent[]): Promise<void> => {
+      await api.deps.db.transaction((tx) => emitWebhookEvents(tx, events));
+      await fanOutEvents(api.deps.db);
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { createSecretKey, randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";
@@ -14,11 +14,8 @@ import { reencryptSecrets } from "./rotate.ts";
 import { deleteExpiredSecrets, listValidSecrets } from "./store.ts";
 
 const { api, issuer } = setUpTestService();
-let requests: ReturnType<typeof createWebhookRequests>;
+const requests = createWebhookRequests(api);
 let org: TestOrganization;
-beforeAll(async () => {
-  requests = createWebhookRequests(api);
-});
 beforeEach(async () => {
   org = await makeOrganization(api, issuer);
   api.deps.config.webhooks.keys = [aKey()];
