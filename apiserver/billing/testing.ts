@@ -67,6 +67,31 @@ export async function startInvoicingApp(): Promise<TestApp> {
 }
 
 /**
+ * Makes an organization of alice's, without a profile, for the tests of its invoices, and sets the clock to when January of 2026 is
+ * closed.
+ */
+export async function startInvoices(api: TestApp) {
+  api.deps.now = () => new Date("2026-02-01T06:00:00Z");
+  const id = await api.createOrganization();
+  const path = `/api/v1/organizations/${id}`;
+  return {
+    id,
+    path,
+    /** Writes usage into the ledger: by default one vCPU for a day of January. */
+    use: (given: Partial<UsageInterval> = {}) =>
+      insertUsage(api.deps.db, {
+        organizationId: id,
+        startedAt: new Date("2026-01-10T00:00:00Z"),
+        endedAt: new Date("2026-01-11T00:00:00Z"),
+        ...given,
+      }),
+    setProfile: (body: object = { name: "Example Ltd", country: "DE", city: "Berlin" }) =>
+      api.request("PUT", `${path}/billing/profile`, { body }),
+    list: async () => (await api.request("GET", `${path}/billing/invoices`)).body.items,
+  };
+}
+
+/**
  * With MARINA_ISSUED_DOCUMENTS, a folder, keeps every invoice and credit note that was issued there, for
  * `npm run test:invoices`.
  */

@@ -1,40 +1,28 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
-import type { TestApp, TestRequest } from "../../testing/app.ts";
+import type { TestRequest } from "../../testing/app.ts";
 import { closeMonth } from "../invoices/close.ts";
 import { creditNotes } from "../invoices/table.ts";
 import { type Month, parseMonth } from "../month.ts";
-import { insertUsage, TEST_SUPPLIER as SUPPLIER, startInvoicingApp } from "../testing.ts";
+import { TEST_SUPPLIER as SUPPLIER, startInvoices, startInvoicingApp } from "../testing.ts";
 
 const JANUARY = parseMonth("2026-01") as Month;
 const at = (text: string) => new Date(`${text}Z`);
 
-let api: TestApp;
-let orgId: string;
-let organization: string;
+const api = setUp(startInvoicingApp);
+let org: Awaited<ReturnType<typeof startInvoices>>;
 let invoiceId: string;
 
-beforeAll(async () => {
-  api = await startInvoicingApp();
-  api.deps.now = () => at("2026-02-01T06:00:00");
-});
-afterAll(() => api.close());
 beforeEach(async () => {
-  orgId = await api.createOrganization();
-  organization = `/api/v1/organizations/${orgId}`;
-  await api.request("PUT", `${organization}/billing/profile`, {
-    body: { name: "Example Ltd", country: "DE" },
-  });
+  org = await startInvoices(api);
+  await org.setProfile();
   // 3 days of one vCPU: 300 cents net, 57 cents VAT.
-  await insertUsage(api.deps.db, {
-    organizationId: orgId,
-    startedAt: at("2026-01-10T00:00:00"),
-    endedAt: at("2026-01-13T00:00:00"),
-  });
+  await org.use({ endedAt: at("2026-01-13T00:00:00") });
   await closeMonth(api.deps, JANUARY);
-  invoiceId = (await api.request("GET", `${organization}/billing/invoices`)).body.items[0].id;
+  invoiceId = (await org.list())[0].id;
 });
 
 const noteOf = (...cents: number[]) => ({
@@ -43,15 +31,19 @@ const noteOf = (...cents: number[]) => ({
   lines: cents.map((amount) => ({ description: "vCPU", amount_cents: amount })),
 });
 const credit = (body: object, request: TestRequest = {}) =>
-  api.request("POST", `/api/v1/admin/organizations/${orgId}/credit-notes`, { as: "staff", body, ...request });
-const list = async () => (await api.request("GET", `${organization}/billing/credit-notes`)).body.items;
+  api.request("POST", `/api/v1/admin/organizations/${org.id}/credit-notes`, {
+    as: "staff",
+    body,
+    ...request,
+  });
+const list = async () => (await api.request("GET", `${org.path}/billing/credit-notes`)).body.items;
 
 describe("a credit note", () => {
   test("has the VAT and the parties of its invoice and a number of its own, for tenant and staff", async () => {
     const issued = await credit(noteOf(100, 50));
     expect(issued.status).toBe(201);
     expect(issued.body).toMatchObject({
-      org_id: orgId,
+      org_id: org.id,
       invoice_id: invoiceId,
       number: expect.stringMatching(/^TEST-CN-2026-\d{6}$/),
       issued_at: "2026-02-01T06:00:00.000Z",
@@ -77,12 +69,12 @@ describe("a credit note", () => {
   });
 
   test("changes nothing that its invoice says but what was credited, and is in the audit log", async () => {
-    const read = async () => (await api.request("GET", `${organization}/billing/invoices/${invoiceId}`)).body;
+    const read = async () => (await api.request("GET", `${org.path}/billing/invoices/${invoiceId}`)).body;
     const before = await read();
     expect(before).toMatchObject({ credited_cents: 0, credited_total_cents: 0 });
     const { body } = await credit(noteOf(100));
     expect(await read()).toEqual({ ...before, credited_cents: 100, credited_total_cents: 119 });
-    const isOwn = and(eq(auditLog.orgId, orgId), eq(auditLog.action, "credit_note.issue"));
+    const isOwn = and(eq(auditLog.orgId, org.id), eq(auditLog.action, "credit_note.issue"));
     expect(await api.deps.db.select().from(auditLog).where(isOwn)).toMatchObject([
       { targetKind: "credit_note", targetId: body.id, after: { number: body.number, amount_cents: 100 } },
     ]);
@@ -107,7 +99,7 @@ describe("a credit note", () => {
   test("is a document too, for people and for programs, under its number", async () => {
     const { body } = await credit(noteOf(100));
     const read = (accept: string) =>
-      api.request("GET", `${organization}/billing/credit-notes/${body.id}`, { headers: { accept } });
+      api.request("GET", `${org.path}/billing/credit-notes/${body.id}`, { headers: { accept } });
     const xml = await read("application/xml");
     expect(xml.headers.get("content-type")).toBe("application/xml");
     expect(xml.headers.get("content-disposition")).toContain(`${body.number}-credit-note.xml`);
@@ -120,7 +112,7 @@ describe("a credit note", () => {
   });
 
   test("can be issued on an invoice of a deleted organization", async () => {
-    expect((await api.request("DELETE", organization)).status).toBe(204);
+    expect((await api.request("DELETE", org.path)).status).toBe(204);
     expect((await credit(noteOf(100))).status).toBe(201);
   });
 });
@@ -145,18 +137,14 @@ describe("what is credited", () => {
     const credited = { id: invoiceId, credited_cents: 150, credited_total_cents: 179 };
     const listed = async (path: string, request: TestRequest = {}) =>
       (await api.request("GET", path, request)).body.items;
-    expect(await listed(`${organization}/billing/invoices`)).toMatchObject([credited]);
+    expect(await listed(`${org.path}/billing/invoices`)).toMatchObject([credited]);
     expect(await listed("/api/v1/admin/billing/invoices", { as: "staff" })).toContainEqual(
       expect.objectContaining(credited),
     );
     const first = invoiceId;
-    await insertUsage(api.deps.db, {
-      organizationId: orgId,
-      startedAt: at("2026-02-10T00:00:00"),
-      endedAt: at("2026-02-11T00:00:00"),
-    });
+    await org.use({ startedAt: at("2026-02-10T00:00:00"), endedAt: at("2026-02-11T00:00:00") });
     await closeMonth(api.deps, parseMonth("2026-02") as Month);
-    const [second, old] = await listed(`${organization}/billing/invoices`);
+    const [second, old] = await listed(`${org.path}/billing/invoices`);
     expect(old).toMatchObject({ ...credited, id: first });
     expect(second).toMatchObject({ credited_cents: 0, credited_total_cents: 0 });
   });
@@ -172,7 +160,7 @@ describe("what is credited", () => {
 
   test("of an invoice that the organization does not have is refused", async () => {
     const other = invoiceId;
-    orgId = await api.createOrganization();
+    org = await startInvoices(api);
     const refused = await credit({ ...noteOf(1), invoice_id: other });
     expect(refused).toMatchObject({
       status: 422,

@@ -1,13 +1,12 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { projectedClusters } from "../../resources/project/table.ts";
 import { projected } from "../../resources/project/testing.ts";
-import type { TestApp } from "../../testing/app.ts";
 import { runCloses } from "../jobs.ts";
 import { type Month, parseMonth } from "../month.ts";
-import { insertUsage, startInvoicingApp, TEST_SUPPLIER } from "../testing.ts";
-import type { UsageInterval } from "../usage/interval.ts";
+import { startInvoices, startInvoicingApp, TEST_SUPPLIER } from "../testing.ts";
 import { writeSeenAt } from "../usage/ledger-store.ts";
 import { closeMonth } from "./close.ts";
 import { FOCUS_CSV } from "./focus.ts";
@@ -18,31 +17,14 @@ const PROFILE = { name: "Example Ltd", country: "DE", city: "Berlin", ...REFEREN
 const JANUARY = parseMonth("2026-01") as Month;
 const at = (text: string) => new Date(`${text}Z`);
 
-let api: TestApp;
-let orgId: string;
-let organization: string;
+const api = setUp(startInvoicingApp);
+let org: Awaited<ReturnType<typeof startInvoices>>;
 
-beforeAll(async () => {
-  api = await startInvoicingApp();
-});
-afterAll(() => api.close());
 beforeEach(async () => {
-  api.deps.now = () => at("2026-02-01T06:00:00");
-  orgId = await api.createOrganization();
-  organization = `/api/v1/organizations/${orgId}`;
-  await setProfile();
+  org = await startInvoices(api);
+  await org.setProfile(PROFILE);
 });
 
-const use = (given: Partial<UsageInterval> = {}) =>
-  insertUsage(api.deps.db, {
-    organizationId: orgId,
-    startedAt: at("2026-01-10T00:00:00"),
-    endedAt: at("2026-01-11T00:00:00"),
-    ...given,
-  });
-const setProfile = (body: object = PROFILE) =>
-  api.request("PUT", `${organization}/billing/profile`, { body });
-const list = async () => (await api.request("GET", `${organization}/billing/invoices`)).body.items;
 const close = (month: Month = JANUARY) => closeMonth(api.deps, month);
 const run = () => runCloses(api.deps, new AbortController().signal);
 
@@ -59,10 +41,10 @@ async function readFocus(path: string): Promise<Record<string, string>[]> {
 
 describe("an invoice", () => {
   test("as CSV has its lines with everything to recompute them", async () => {
-    await use({ clusterName: "=one" });
+    await org.use({ clusterName: "=one" });
     await close();
-    const [{ id, number }] = await list();
-    const { headers, body } = await api.request("GET", `${organization}/billing/invoices/${id}`, {
+    const [{ id, number }] = await org.list();
+    const { headers, body } = await api.request("GET", `${org.path}/billing/invoices/${id}`, {
       headers: { accept: "text/csv" },
     });
     expect(headers.get("content-disposition")).toBe(`attachment; filename=${number}-lines.csv`);
@@ -73,11 +55,11 @@ describe("an invoice", () => {
   });
 
   test("as XML is the electronic invoice of EN 16931, with the same number and amounts", async () => {
-    await use();
+    await org.use();
     await close();
-    const [{ id, number }] = await list();
+    const [{ id, number }] = await org.list();
     const headers = { accept: "application/xml" };
-    const path = `${organization}/billing/invoices/${id}`;
+    const path = `${org.path}/billing/invoices/${id}`;
     const { headers: received, body } = await api.request("GET", path, { headers });
     const { amount_cents, total_cents, ...record } = (await api.request("GET", path)).body;
     expect(record).toMatchObject({
@@ -95,13 +77,13 @@ describe("an invoice", () => {
   });
 
   test("as PDF is a document with the electronic invoice inside, the same for tenant and staff at any time", async () => {
-    await use();
+    await org.use();
     await close();
-    await use({ startedAt: at("2026-02-03T00:00:00"), endedAt: at("2026-02-04T00:00:00") });
+    await org.use({ startedAt: at("2026-02-03T00:00:00"), endedAt: at("2026-02-04T00:00:00") });
     api.deps.now = () => at("2026-03-01T06:00:00");
     const headers = { accept: "application/pdf" };
-    const [{ id, number }] = await list();
-    const path = `${organization}/billing/invoices/${id}`;
+    const [{ id, number }] = await org.list();
+    const path = `${org.path}/billing/invoices/${id}`;
     const first = await api.request("GET", path, { headers });
     expect(first.headers.get("content-type")).toBe("application/pdf");
     expect(first.headers.get("content-disposition")).toBe(`attachment; filename=${number}-invoice.pdf`);
@@ -109,20 +91,20 @@ describe("an invoice", () => {
     expect(first.body).toContain(`Invoice ${number}`);
     expect(first.body).toContain("factur-x.xml");
     await close(parseMonth("2026-02") as Month);
-    await setProfile({ ...PROFILE, name: "Other" });
+    await org.setProfile({ ...PROFILE, name: "Other" });
     expect((await api.request("GET", path, { headers })).body).toBe(first.body);
     const staff = `/api/v1/admin/billing/invoices/${id}`;
     expect((await api.request("GET", staff, { as: "staff", headers })).body).toBe(first.body);
   });
 
   test("has what each day cost, and is compared with the one before it", async () => {
-    await use({ endedAt: at("2026-01-12T00:00:00") });
+    await org.use({ endedAt: at("2026-01-12T00:00:00") });
     await close();
-    await use({ startedAt: at("2026-02-03T00:00:00"), endedAt: at("2026-02-04T00:00:00") });
+    await org.use({ startedAt: at("2026-02-03T00:00:00"), endedAt: at("2026-02-04T00:00:00") });
     api.deps.now = () => at("2026-03-01T06:00:00");
     await close(parseMonth("2026-02") as Month);
     const { db } = api.deps;
-    const [second, first] = await listInvoices(db, orgId, { limit: 2 });
+    const [second, first] = await listInvoices(db, org.id, { limit: 2 });
     if (first === undefined || second === undefined) throw new Error("no two invoices");
     const days = await readDailyCosts(db, first);
     expect(days.filter(({ cents }) => Object.keys(cents).length > 0)).toEqual([
@@ -137,10 +119,10 @@ describe("an invoice", () => {
 
 describe("in the columns of FOCUS 1.0", () => {
   test("an invoice has its lines, VAT and credit notes, and a closed month what was issued for it and in it", async () => {
-    await use({ clusterId: createId(), clusterName: "production", quantity: 3n });
+    await org.use({ clusterId: createId(), clusterName: "production", quantity: 3n });
     await close();
-    const [{ id, number }] = await list();
-    const invoice = `${organization}/billing/invoices/${id}`;
+    const [{ id, number }] = await org.list();
+    const invoice = `${org.path}/billing/invoices/${id}`;
     const month = { BillingPeriodStart: "2026-01-01T00:00:00Z", x_DocumentNumber: number };
     const charges = [
       { ...month, ChargeCategory: "Usage", BilledCost: "3.00", ChargePeriodStart: "2026-01-10T00:00:00Z" },
@@ -148,7 +130,7 @@ describe("in the columns of FOCUS 1.0", () => {
     ];
     expect(await readFocus(invoice)).toMatchObject(charges);
     const credit = { invoice_id: id, reason: "A test.", lines: [{ description: "vCPU", amount_cents: 100 }] };
-    const path = `/api/v1/admin/organizations/${orgId}/credit-notes`;
+    const path = `/api/v1/admin/organizations/${org.id}/credit-notes`;
     expect((await api.request("POST", path, { as: "staff", body: credit })).status).toBe(201);
     const later = { BillingPeriodStart: "2026-02-01T00:00:00Z", ChargeClass: "Correction" };
     const credited = [
@@ -156,11 +138,11 @@ describe("in the columns of FOCUS 1.0", () => {
       { ...later, ChargeCategory: "Tax", BilledCost: "-0.19" },
     ];
     expect(await readFocus(invoice)).toMatchObject([...charges, ...credited]);
-    expect(await readFocus(`${organization}/billing/usage?month=2026-01`)).toMatchObject(charges);
+    expect(await readFocus(`${org.path}/billing/usage?month=2026-01`)).toMatchObject(charges);
     api.deps.now = () => at("2026-03-01T06:00:00");
     await writeSeenAt(api.deps.db, api.deps.now());
     await run();
-    expect(await readFocus(`${organization}/billing/usage?month=2026-02`)).toMatchObject(credited);
+    expect(await readFocus(`${org.path}/billing/usage?month=2026-02`)).toMatchObject(credited);
     const other = await api.createOrganization();
     expect(await readFocus(`/api/v1/organizations/${other}/billing/usage?month=2026-02`)).toEqual([]);
     const headers = { accept: FOCUS_CSV };
@@ -169,11 +151,11 @@ describe("in the columns of FOCUS 1.0", () => {
   });
 
   test("a closed month without an invoice has its lines, and a month that is not closed is 406", async () => {
-    await use();
-    await setProfile({ ...PROFILE, country: null });
+    await org.use();
+    await org.setProfile({ ...PROFILE, country: null });
     await api.request("POST", "/api/v1/admin/billing/close?month=2026-01", { as: "staff" });
     await run();
-    const usage = `${organization}/billing/usage`;
+    const usage = `${org.path}/billing/usage`;
     expect(await readFocus(`${usage}?month=2026-01`)).toMatchObject([
       {
         ChargeCategory: "Usage",
@@ -196,41 +178,41 @@ describe("in the columns of FOCUS 1.0", () => {
 
   test("tags are the labels of a cluster and its organization, of an invoice those at its issue, else those of now", async () => {
     const { db } = api.deps;
-    const cluster = projected(orgId, 0);
+    const cluster = projected(org.id, 0);
     await db.insert(projectedClusters).values(cluster);
     const label = async (team: string) => {
       const object = { ...cluster.object, spec: { ...cluster.object.spec, labels: { team } } };
       await db.update(projectedClusters).set({ object }).where(eq(projectedClusters.uid, cluster.uid));
     };
-    await api.request("PUT", organization, { body: { labels: { team: "all", stage: "test" } } });
+    await api.request("PUT", org.path, { body: { labels: { team: "all", stage: "test" } } });
     await label("web");
-    await use({ clusterId: cluster.id, clusterName: "production" });
-    await use();
+    await org.use({ clusterId: cluster.id, clusterName: "production" });
+    await org.use();
     const readTags = async (path: string) => {
       const rows = await readFocus(path);
       return rows.map(({ Tags = "" }) => Tags.replaceAll('"', "")).toSorted();
     };
-    const month = `${organization}/billing/usage?month=2026-01`;
-    await setProfile({ ...PROFILE, country: null });
+    const month = `${org.path}/billing/usage?month=2026-01`;
+    await org.setProfile({ ...PROFILE, country: null });
     await api.request("POST", "/api/v1/admin/billing/close?month=2026-01", { as: "staff" });
     await run();
     expect(await readTags(month)).toEqual(["{stage:test,team:all}", "{stage:test,team:web}"]);
     await label("shop");
     expect(await readTags(month)).toEqual(["{stage:test,team:all}", "{stage:test,team:shop}"]);
-    await setProfile();
+    await org.setProfile(PROFILE);
     await close();
     await label("other");
     expect(await readTags(month)).toEqual(["{stage:test,team:all}", "{stage:test,team:shop}", "{}"]);
   });
 
   test("another profile of CSV is 406 with what is offered, for tenants and staff", async () => {
-    await use();
+    await org.use();
     await close();
-    const [{ id }] = await list();
+    const [{ id }] = await org.list();
     const headers = { accept: "text/csv;profile=focus-9" };
     for (const [path, as] of [
-      [`${organization}/billing/usage?month=2026-01`, "alice"],
-      [`${organization}/billing/invoices/${id}`, "alice"],
+      [`${org.path}/billing/usage?month=2026-01`, "alice"],
+      [`${org.path}/billing/invoices/${id}`, "alice"],
       [`/api/v1/admin/billing/invoices/${id}`, "staff"],
     ] as const) {
       const { status, body } = await api.request("GET", path, { as, headers });
@@ -241,7 +223,7 @@ describe("in the columns of FOCUS 1.0", () => {
 });
 
 test("a price that changes while a close runs is charged from its own second on alone", async () => {
-  await use({ endedAt: at("2026-02-02T00:00:00") });
+  await org.use({ endedAt: at("2026-02-02T00:00:00") });
   api.deps.now = () => at("2026-02-01T12:00:00");
   const rates = [{ resource_type: "vcpu", unit_price_eur: 56 }];
   const [changed] = await Promise.all([
@@ -252,10 +234,10 @@ test("a price that changes while a close runs is charged from its own second on 
   api.deps.now = () => at("2026-03-01T06:00:00");
   await close(parseMonth("2026-02") as Month);
   const linesOf = async ({ id }: { id: string }) => {
-    const { body } = await api.request("GET", `${organization}/billing/invoices/${id}`);
+    const { body } = await api.request("GET", `${org.path}/billing/invoices/${id}`);
     return body.lines.map((line: Record<string, unknown>) => [line.unit_price_eur, line.unit_seconds]);
   };
-  const [february, january] = await list();
+  const [february, january] = await org.list();
   expect(await linesOf(january)).toEqual([["31.000000", String(22 * 86_400)]]);
   expect(await linesOf(february)).toEqual([
     ["31.000000", "43200"],
