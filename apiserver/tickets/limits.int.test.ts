@@ -1,23 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { OBJECT_STORE_HOOK_MS, waitForObjectStore } from "../../e2e/platform/stack/testing.ts";
-import type { TestApp } from "../testing/app.ts";
-import { makeOrganization, type Person, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
-import { describeFile, openDesk, testStorage } from "./attachments/testing.ts";
+import { beforeEach, expect, test } from "vitest";
+import { makeOrganization, type TestOrganization } from "../testing/issuer.ts";
+import { describeFile, openDesk, setUpAttachments } from "./attachments/testing.ts";
 import { DEFAULT_TICKET_LIMITS, type TicketLimits } from "./config.ts";
-import { createTicketRequests, TICKET } from "./testing.ts";
+import { TICKET } from "./testing.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
-let staff: Person;
-let requests: ReturnType<typeof createTicketRequests>;
-beforeAll(async () => {
-  await waitForObjectStore();
-  ({ api, issuer } = await startTestService({ attachmentStorage: testStorage() }));
-  staff = await issuer.createStaff();
-  requests = createTicketRequests(api, staff);
-}, OBJECT_STORE_HOOK_MS);
-afterAll(() => api.close());
+const { api, issuer, staff, requests } = setUpAttachments();
 beforeEach(() => limitTo({}));
 
 function limitTo(limits: Partial<TicketLimits>): void {

@@ -1,29 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { OBJECT_STORE_HOOK_MS, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
-import type { TestApp } from "../../testing/app.ts";
-import {
-  addPerson,
-  makeOrganization,
-  type Person,
-  type TestIssuer,
-  type TestOrganization,
-} from "../../testing/issuer.ts";
-import { startTestService } from "../../testing/service.ts";
-import { createTicketRequests } from "../testing.ts";
-import { type AttachmentDesk, describeFile, openDesk, testStorage, uploadTo } from "./testing.ts";
+import { describe, expect, test } from "vitest";
+import { addPerson, makeOrganization, type TestOrganization } from "../../testing/issuer.ts";
+import { type AttachmentDesk, describeFile, openDesk, setUpAttachments, uploadTo } from "./testing.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
-let staff: Person;
-let requests: ReturnType<typeof createTicketRequests>;
-beforeAll(async () => {
-  await waitForObjectStore();
-  ({ api, issuer } = await startTestService({ attachmentStorage: testStorage() }));
-  staff = await issuer.createStaff();
-  requests = createTicketRequests(api, staff);
-}, OBJECT_STORE_HOOK_MS);
-afterAll(() => api.close());
+const { api, issuer, staff, requests } = setUpAttachments();
 
 interface Place {
   org: TestOrganization;

@@ -1,31 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { OBJECT_STORE_HOOK_MS, waitFor, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
+import { describe, expect, test } from "vitest";
+import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
-import type { TestApp } from "../../testing/app.ts";
-import { makeOrganization, type TestIssuer } from "../../testing/issuer.ts";
-import { startTestService } from "../../testing/service.ts";
-import { createTicketRequests } from "../testing.ts";
 import { createObjectStore } from "./objects/object-store.ts";
-import { describeFile, openDesk, testStorage, uploadTo } from "./testing.ts";
+import { describeFile, setUpAttachments, testStorage, uploadTo } from "./testing.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
-let requests: ReturnType<typeof createTicketRequests>;
-beforeAll(async () => {
-  await waitForObjectStore();
-  ({ api, issuer } = await startTestService({ attachmentStorage: testStorage() }));
-  requests = createTicketRequests(api, await issuer.createPerson());
-}, OBJECT_STORE_HOOK_MS);
-afterAll(() => api.close());
+const { openTicket } = setUpAttachments();
 
 const BYTES = randomBytes(1000);
-
-async function openTicket() {
-  const org = await makeOrganization(api, issuer);
-  const ticketId = await requests.open(org);
-  return { org, ticketId, desk: openDesk(api, ticketId, org.owner, org) };
-}
 
 async function announce() {
   const { desk } = await openTicket();

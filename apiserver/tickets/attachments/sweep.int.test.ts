@@ -1,32 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { OBJECT_STORE_HOOK_MS, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
-import type { TestApp } from "../../testing/app.ts";
-import { makeOrganization, type TestIssuer, type TestOrganization } from "../../testing/issuer.ts";
-import { startTestService } from "../../testing/service.ts";
-import { createTicketRequests } from "../testing.ts";
+import { describe, expect, test } from "vitest";
+import type { TestOrganization } from "../../testing/issuer.ts";
 import { moveUpload } from "./changes.ts";
 import { attachmentJobs } from "./jobs.ts";
 import { createObjectStore } from "./objects/object-store.ts";
 import { ticketAttachments } from "./table.ts";
-import { openDesk, testStorage } from "./testing.ts";
+import { setUpAttachments, testStorage } from "./testing.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
-let requests: ReturnType<typeof createTicketRequests>;
-beforeAll(async () => {
-  await waitForObjectStore();
-  ({ api, issuer } = await startTestService({ attachmentStorage: testStorage() }));
-  requests = createTicketRequests(api, await issuer.createPerson());
-}, OBJECT_STORE_HOOK_MS);
-afterAll(() => api.close());
-
-async function openPlace() {
-  const org = await makeOrganization(api, issuer);
-  const ticketId = await requests.open(org);
-  return { org, ticketId, desk: openDesk(api, ticketId, org.owner, org) };
-}
+const { api, openTicket } = setUpAttachments();
 
 async function sweep(storage = testStorage()): Promise<void> {
   const config = { ...api.deps.config, attachmentStorage: storage };
@@ -57,7 +39,7 @@ async function findObjects(org: TestOrganization, ticketId: string, id: string):
 
 describe("the sweeper", () => {
   test("removes what no message took within an hour, completed or not, and nothing younger", async () => {
-    const { org, ticketId, desk } = await openPlace();
+    const { org, ticketId, desk } = await openTicket();
     const [young, uploaded, completed] = [
       await desk.attach(randomBytes(10)),
       await desk.upload(randomBytes(10)),
@@ -76,7 +58,7 @@ describe("the sweeper", () => {
   });
 
   test("removes the uploaded object of what a message has, once, and leaves the final one", async () => {
-    const { org, ticketId, desk } = await openPlace();
+    const { org, ticketId, desk } = await openTicket();
     const id = await desk.attach(randomBytes(10));
     await desk.write({ body: "See this.", attachment_ids: [id] });
     await age(id);
@@ -88,7 +70,7 @@ describe("the sweeper", () => {
   });
 
   test("counts what it has removed in the limit of a day, until that is over", async () => {
-    const { org, desk } = await openPlace();
+    const { org, desk } = await openTicket();
     const id = await desk.upload(randomBytes(10));
     const path = `/api/v1/organizations/${org.id}/quotas`;
     const countAnnounced = async () => {
@@ -105,7 +87,7 @@ describe("the sweeper", () => {
   });
 
   test("leaves no object of a completion that ended between the copy and the commit", async () => {
-    const { org, ticketId, desk } = await openPlace();
+    const { org, ticketId, desk } = await openTicket();
     const id = await desk.upload(randomBytes(10));
     const row = await readRow(id);
     if (row === undefined) throw new Error("no row");
@@ -118,7 +100,7 @@ describe("the sweeper", () => {
   });
 
   test("has nothing taken that it is about to remove: while the store is down nothing is lost, and later all is removed", async () => {
-    const { org, ticketId, desk } = await openPlace();
+    const { org, ticketId, desk } = await openTicket();
     const id = await desk.attach(randomBytes(10));
     await age(id);
     await expect(sweep(testStorage({ endpoint: "http://127.0.0.1:9" }))).rejects.toThrow("cannot be reached");

@@ -1,10 +1,18 @@
 import { createHash } from "node:crypto";
-import { readStack } from "../../../e2e/platform/stack/testing.ts";
+import { readStack, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import type { Deps } from "../../deps.ts";
 import type { TestApp, TestResponse } from "../../testing/app.ts";
-import type { Person, TestOrganization } from "../../testing/issuer.ts";
+import {
+  makeOrganization,
+  type Person,
+  type TestIssuer,
+  type TestOrganization,
+} from "../../testing/issuer.ts";
+import { startTestService } from "../../testing/service.ts";
 import { listMessages } from "../store.ts";
+import { createTicketRequests } from "../testing.ts";
 import type { AttachmentStorage } from "./config.ts";
 import { type AttachmentRow, ticketAttachments } from "./table.ts";
 
@@ -12,6 +20,32 @@ import { type AttachmentRow, ticketAttachments } from "./table.ts";
 export function testStorage(changes: Partial<AttachmentStorage> = {}): AttachmentStorage {
   const { accessKeyId, secretAccessKey, ...storage } = readStack().objectStore;
   return { ...storage, credentials: { accessKeyId, secretAccessKey }, ...changes };
+}
+
+/** Starts an API with the store of the stack for the tests of a file, as `setUp` does, with one of its staff. */
+export function setUpAttachments() {
+  const issuer = {} as TestIssuer;
+  const staff = {} as Person;
+  const api = setUp(async () => {
+    await waitForObjectStore();
+    const service = await startTestService({ attachmentStorage: testStorage() });
+    Object.assign(issuer, service.issuer);
+    Object.assign(staff, await issuer.createStaff());
+    return service.api;
+  });
+  const requests = createTicketRequests(api, staff);
+  return {
+    api,
+    issuer,
+    staff,
+    requests,
+    /** Opens a ticket of an organization of its own; `desk` is of the owner. */
+    openTicket: async () => {
+      const org = await makeOrganization(api, issuer);
+      const ticketId = await requests.open(org);
+      return { org, ticketId, desk: openDesk(api, ticketId, org.owner, org) };
+    },
+  };
 }
 
 /** What a client announces about these bytes. */
