@@ -39,7 +39,7 @@ function createReplica(name: RateClass, limit: RateLimit, others: Partial<Reques
 /** Requests a token to pull, from one address. */
 function requestToken(app: ReturnType<typeof createApp>, password: string, outgoing?: EventEmitter) {
   const authorization = `Basic ${Buffer.from(`ci:${password}`).toString("base64")}`;
-  const incoming = { socket: { remoteAddress: "192.0.2.1" } };
+  const incoming = { socket: { remoteAddress: "192.0.2.1", destroy: () => undefined } };
   const path = `/registry/token?service=x&scope=repository:org-${orgId}/web:pull`;
   return app.request(path, { headers: { authorization } }, { incoming, outgoing });
 }
