@@ -170,11 +170,11 @@ export function describeRejected({
   rules: UnappliedPart[];
   unapplied: UnappliedPart[];
 } {
-  // While a rollout goes on, the next version waits for its end.
-  const isUpgradeRejected = upgrade !== undefined && findRejectionCause(upgrade) !== "rollout";
-  const unapplied: UnappliedPart[] = isUpgradeRejected
-    ? [{ field: "version", ...composeRejection(upgrade) }]
-    : [];
+  const unknownPart = rejected.get("unknown");
+  const unapplied: UnappliedPart[] = [];
+  // What rejects everything, with one text, is no part that waits alone. While a rollout goes on, the next version waits for its end.
+  if (upgrade !== undefined && upgrade !== unknownPart && findRejectionCause(upgrade) !== "rollout")
+    unapplied.push({ field: "version", ...composeRejection(upgrade) });
   const rules: UnappliedPart[] = [];
   for (const [part, why] of rejected) {
     const [, variable] = /^variable (.*)$/.exec(part) ?? [];
@@ -186,7 +186,6 @@ export function describeRejected({
     const parts = rule === undefined ? unapplied : rules;
     parts.push({ field: name, reason: "RejectedByClusterAPI", message });
   }
-  const unknownPart = rejected.get("unknown");
   const problem = unknownPart === undefined ? undefined : composeRejection(unknownPart);
   return { problem, rules, unapplied };
 }

@@ -35,6 +35,11 @@ const unconfirmed = () => {
   const { annotations: __, ...metadata } = cluster.metadata;
   return ready().with({ cluster: { ...cluster, metadata } });
 };
+/** A webhook rejects the upgrade, and all else, by one text. */
+const bothRejected = new Map([
+  ["version", "no"],
+  ["unknown", "no"],
+] as const);
 const tainted = makePool("gpu", { nodeTaints: [{ key: "gpu", effect: "NoSchedule" }] });
 
 /** Clusters that Cluster API has, by their problem; none = only one that was never made has it, or only a pool. */
@@ -61,6 +66,7 @@ const made: Record<StalledReason, ClusterFixture[]> = {
   RejectedByClusterAPI: [
     rejected("spec.topology: no"),
     ready().with({ rejected: new Map([["unknown", "no"]]) }),
+    ready().withSpec({ version: "1.35" }).with({ rejected: bothRejected, upgradeRejection: "no" }),
   ],
   ClassNotFound: [ready().with({ classes: new Map() })],
   NoFreeSubnet: [ready().with({ locks: { own: undefined, taken: takenBy(ready()) } })],
