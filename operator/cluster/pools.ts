@@ -97,7 +97,9 @@ function findProblem(
  */
 export function keepUnapplied(
   { cluster, pools, capi }: ObservedCluster,
-  decided: { capiCluster: CapiCluster; unapplied: readonly UnappliedPart[] } | undefined,
+  decided:
+    | (Record<"unapplied" | "unappliedRules", readonly UnappliedPart[]> & { capiCluster: CapiCluster })
+    | undefined,
 ): UnappliedPart[] {
   const there = pools.filter(({ pool }) => !isDeleting(pool));
   const fields = new Set(there.map(({ pool }) => `${UNAPPLIED_POOL_PREFIX}${pool.metadata.name}`));
@@ -105,9 +107,10 @@ export function keepUnapplied(
     decided !== undefined &&
     !decided.unapplied.some((part) => part.field === field) &&
     isDeepStrictEqual(readPart(decided.capiCluster, field), readPart(capi?.object, field));
-  return (cluster.status?.unapplied ?? []).filter(({ field }) => {
-    // Those of the network rules are decided whatever is sent.
-    if (field.startsWith("network.")) return false;
+  return (cluster.status?.unapplied ?? []).filter(({ field, reason }) => {
+    // Those of the network rules are decided whatever is sent, but what Cluster API said of one it says again only when that is sent.
+    const isDecided = decided?.unappliedRules.some((part) => part.field === field);
+    if (field.startsWith("network.") && (isDecided || reason !== "RejectedByClusterAPI")) return false;
     const isGone = field.startsWith(UNAPPLIED_POOL_PREFIX) && !fields.has(field);
     return !isGone && !isApplied(field);
   });
@@ -120,7 +123,7 @@ function readPart(capi: CapiCluster | undefined, field: string): unknown {
   if (field === "controlPlaneReplicas") return topology?.controlPlane?.replicas;
   return field.startsWith(UNAPPLIED_POOL_PREFIX)
     ? readLivePools(capi).get(field.slice(UNAPPLIED_POOL_PREFIX.length))
-    : capi && readVariable(capi, field);
+    : capi && readVariable(capi, field.replace(/^network\./, ""));
 }
 
 /** How far each pool is; one of which a part is not applied counts as it is. */

@@ -3,6 +3,7 @@ import { makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 import {
   actions,
+  CIDRS,
   changePools,
   machineOf,
   poolsOf,
@@ -198,8 +199,15 @@ test("while nothing is sent, what is not applied stays reported", () => {
 
 describe("of a suspended cluster, what was rejected is no longer reported", () => {
   const [field, reason, message] = ["nodePools/gpu", "RejectedByClusterAPI", "No such size."];
-  const asked = { version: "1.35", controlPlaneReplicas: 3, publicEndpoint: false } as const;
-  const parts = [field, ...Object.keys(asked)].map((name) => ({ field: name, reason, message }));
+  const asked = {
+    version: "1.35",
+    controlPlaneReplicas: 3,
+    publicEndpoint: false,
+    network: { authorizedCIDRs: ["10.99.0.0/16"] },
+  };
+  const rule = "network.authorizedCIDRs";
+  const names = [field, "version", "controlPlaneReplicas", "publicEndpoint", rule];
+  const parts = names.map((name) => ({ field: name, reason, message }));
   const suspended = changePools(running, { gpu: SIZE }).withSpec({ ...asked, suspend: true });
   const { cluster } = suspended.observed;
   const reported = suspended.with({
@@ -220,12 +228,19 @@ describe("of a suspended cluster, what was rejected is no longer reported", () =
       "controlPlaneReplicas",
     ],
     ["once it has the former endpoint again", reported.withSpec({ publicEndpoint: true }), "publicEndpoint"],
+    ["once it has the former list again", reported.withSpec({ network: { authorizedCIDRs: CIDRS } }), rule],
   ])("%s", (_, fixture, taken) => {
     expect(fieldsOf(fixture)).toEqual(parts.map((part) => part.field).filter((name) => name !== taken));
   });
 
   test("unless Cluster API rejects it still, which keeps what it has", () => {
-    const still = reported.with({ rejected: new Map([["machine gpu", "No such size."]]) });
-    expect(fieldsOf(still)).toContain(field);
+    const still = reported.with({
+      rejected: new Map([
+        ["machine gpu", "No such size."],
+        ["variable authorizedCIDRs", "No such network."],
+      ]),
+    });
+    const fields = fieldsOf(still);
+    for (const one of [field, rule]) expect(fields.filter((name) => name === one)).toHaveLength(1);
   });
 });
