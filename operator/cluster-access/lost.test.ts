@@ -214,6 +214,7 @@ test.each<[string, ClusterAccess, Place]>([
   ["InfrastructureLost", anAccess(revoked()), NO_AUTHORITY],
   ["InfrastructureLost", anAccess({}, {}), NO_AUTHORITY],
   ["WaitingForControlPlane", anAccess(revoked()), { capi: "starting" }],
+  ["WaitingForControlPlane", anAccess({}, {}), { ...NO_AUTHORITY, isReady: false }],
   ["WaitingForControlPlane", anAccess(), { admin: { [ANNOTATION_CAPI_UID]: "former" } }],
   ["ClusterRecreated", anAccess({}, { certificate: outdated }), {}],
 ])(

@@ -26,7 +26,7 @@ export interface ObservedAccess {
   tenant: Tenant | undefined;
   /** Cluster API has the cluster, and it is this platform's. */
   hasCapi: boolean;
-  /** Its API server is up, and both its CA and its kubeconfig are gone from Cluster API: nothing opens it any more. */
+  /** Its API server is up, it was ready, and both its CA and its kubeconfig are gone from Cluster API: nothing opens it any more. */
   lacksAuthority: boolean;
   /** Its CA is not known to be that of the Cluster API cluster that is there now. */
   isCaUnsettled: boolean;
@@ -50,6 +50,7 @@ export function observeAccess(
   if (access === undefined) return undefined;
   const { namespace } = access.metadata;
   const clusterKey = `${namespace}/${access.spec.clusterName}`;
+  const cluster = caches.clusters.get(clusterKey);
   const tenant = findTenant(caches, clusterKey);
   const { capi, nameTaken } = findCapi(caches, clusterKey);
   const isSibling = (other: ClusterAccess) =>
@@ -59,11 +60,13 @@ export function observeAccess(
     organization: findNamespaceOrganization(caches.namespaces, namespace),
     olderDuplicate: findOlderDuplicate(caches.accesses, access),
     candidateId: createId(),
-    cluster: caches.clusters.get(clusterKey),
+    cluster,
     tenant: tenant?.state.controlPlaneInitialized === true ? tenant : undefined,
     hasCapi: capi !== undefined,
     lacksAuthority:
-      capi?.state.controlPlaneInitialized === true && findAuthority(caches, clusterKey) === undefined,
+      capi?.state.controlPlaneInitialized === true &&
+      cluster?.status?.firstReadyAt !== undefined &&
+      findAuthority(caches, clusterKey) === undefined,
     isCaUnsettled: findCa(caches, clusterKey, tenant)?.kind === "former",
     nameTaken,
     siblings: caches.accesses.byIndex(INDEX_CLUSTER, clusterKey).filter(isSibling),
