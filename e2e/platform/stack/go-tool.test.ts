@@ -81,11 +81,11 @@ function publish(module: string, files: Record<string, string>): string[] {
 }
 
 /** A new folder that pins both modules, with these sums. */
-function makePins(pins: { sums: readonly string[]; others?: string }): string {
+function makePins(pins: { sums: readonly string[]; others?: string; go?: string }): string {
   const at = mkdtempSync(join(folder, "pinned-"));
   const lines = [PROGRAM, API].map((name) => `\t${name} ${VERSION}\n`).join("");
   writeFiles(at, {
-    "go.mod": `module example.com/pinned\n\ngo 1.26.0\n\nrequire (\n${lines}${pins.others ?? ""})\n`,
+    "go.mod": `module example.com/pinned\n\ngo ${pins.go ?? "1.26.0"}\n\nrequire (\n${lines}${pins.others ?? ""})\n`,
     "go.sum": `${pins.sums.join("\n")}\n`,
   });
   return at;
@@ -104,6 +104,9 @@ test("a program is built by its module's own go.mod, with the module below it th
   const goMod = readFileSync(join(dirname(program), "module", "go.mod"), "utf8");
   // The programs of older modules get the defaults of GODEBUG that the others have.
   expect(goMod).toContain("\ngo 1.26.0\n");
+  const older = await ensureGoTool(toolOf("first", makePins({ sums, go: "1.25.0" })));
+  expect(older).not.toBe(program);
+  expect(readFileSync(join(dirname(older), "module", "go.mod"), "utf8")).toContain("\ngo 1.25.0\n");
 });
 
 test.each(

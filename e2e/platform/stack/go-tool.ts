@@ -28,8 +28,6 @@ export type PinnedTool = GoTool & { module: string };
 
 /** Raised with what `writeToolModule` makes of equal pins. */
 const DERIVATION = "1";
-/** The minor version in the `go` line of the stack: it decides about the defaults of GODEBUG. */
-const LEAST_GO_MINOR = 26;
 
 interface Pins {
   /** The modules in folders of the pinned one, which its go.mod replaces by these folders. */
@@ -37,6 +35,8 @@ interface Pins {
   /** The lines of go.mod and go.sum on all of them. */
   lines: string[];
   sums: string[];
+  /** The minor version in its `go` line, the least of a program: it decides about the defaults of GODEBUG. */
+  goMinor: number;
 }
 
 function readPins(moduleDir: string, module: string): Pins {
@@ -47,7 +47,8 @@ function readPins(moduleDir: string, module: string): Pins {
   const isOf = (line: string) => line.startsWith(`${module} `) || line.startsWith(`${module}/`);
   const lines = read("go.mod").filter(isOf);
   const nested = lines.flatMap((line) => line.split(" ")[0] ?? []).filter((name) => name !== module);
-  return { nested, lines, sums: read("go.sum").filter(isOf) };
+  const goMinor = readGoMinor(readFileSync(join(moduleDir, "go.mod"), "utf8"));
+  return { nested, lines, sums: read("go.sum").filter(isOf), goMinor };
 }
 
 /** The path of a program, whether it is built or not. */
@@ -55,8 +56,8 @@ export async function pathOfGoTool({ name, moduleDir, module, sources = [] }: Go
   const hash = createHash("sha256").update(await readGoVersion(moduleDir));
   const files = module === undefined ? ["go.mod", "go.sum", ...sources] : sources;
   if (module !== undefined) {
-    const { lines, sums } = readPins(moduleDir, module);
-    hash.update([DERIVATION, ...lines, ...sums].join("\n"));
+    const { lines, sums, goMinor } = readPins(moduleDir, module);
+    hash.update([DERIVATION, `go 1.${goMinor}`, ...lines, ...sums].join("\n"));
   }
   for (const file of files) hash.update(readFileSync(join(moduleDir, file)));
   return join(cacheRoot(), `${name}-${hash.digest("hex").slice(0, 16)}`, name);
@@ -89,7 +90,7 @@ export async function ensureGoTool(tool: GoTool): Promise<string> {
 export async function writeToolModule(tool: PinnedTool, folder: string): Promise<void> {
   const { name, moduleDir, module, sources = [], signal } = tool;
   const published = await fetchPinnedModule(module, { moduleDir, signal });
-  const { nested, sums } = readPins(moduleDir, module);
+  const { nested, sums, goMinor } = readPins(moduleDir, module);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const goMod = readFileSync(join(published, "go.mod"), "utf8");
@@ -105,7 +106,7 @@ export async function writeToolModule(tool: PinnedTool, folder: string): Promise
     `-module=marina.dev/programs/${name}`,
     `-require=${module}@${readModuleVersion(moduleDir, module)}`,
     ...nested.map((one) => `-dropreplace=${one}`),
-    ...(readGoMinor(goMod) < LEAST_GO_MINOR ? [`-go=1.${LEAST_GO_MINOR}.0`] : []),
+    ...(readGoMinor(goMod) < goMinor ? [`-go=1.${goMinor}.0`] : []),
   ];
   await readGoVersion(folder);
   await runGo({ moduleDir: folder, args: ["mod", "edit", ...edits], subject: name, signal });
