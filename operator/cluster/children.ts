@@ -17,14 +17,13 @@ import { composeCapiCluster, type DesiredCluster, findUnsupported } from "../cap
 import { findExpired } from "../expiry/expiry.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { composeNameElsewhere, composeNameTaken, composeOwnerReference } from "../identity/ownership.ts";
-import { chooseSubnet } from "../subnets/allocate.ts";
+import { chooseSubnet, findNetworkProblem } from "../subnets/allocate.ts";
 import { hadInfrastructure } from "./loss.ts";
 import {
   chooseNetwork,
   chooseNetworkPolicy,
   composePrivateEndpointWait,
   composeUnsupported,
-  findNetworkProblem,
   type NetworkPolicyChoice,
 } from "./networks.ts";
 import type { ObservedCluster, ServicePlan } from "./observe.ts";
@@ -104,7 +103,7 @@ export function decideChildren(
     return fail("NoFreeSubnet", message, wanted.target);
   }
   const clusterNetwork = chooseNetwork(observed);
-  const overlapping = findNetworkProblem(observed, clusterNetwork, subnet);
+  const overlapping = observed.capi === undefined ? findNetworkProblem(clusterNetwork, subnet) : undefined;
   if (overlapping !== undefined) return { ok: false, problem: overlapping, target: wanted.target };
   const live = observed.capi?.object;
   const replicas =

@@ -193,7 +193,7 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
     return clusterCondition(type, "False", "Suspended", message);
   }
   const isIgnorable = mayBeIgnored(observed);
-  if (isIgnorable && (rules === "sent" || problem === undefined)) {
+  if (isIgnorable && rules === "sent") {
     const message =
       "The authorized CIDRs were requested of the infrastructure, which may ignore them without saying so. Try the endpoint from another network, or ask the platform's operator whether they are enforced.";
     return clusterCondition(type, "Unknown", "RequestedOnly", message);
@@ -208,15 +208,13 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const isInForce = isStillInForce || (areRulesShown(facts) && areRulesInForce(observed));
   if (isInForce && !isIgnorable)
     return clusterCondition(type, "True", "Applied", "The network rules are in force.");
+  if (observed.cluster.metadata.deletionTimestamp !== undefined) return unknown("Deleting");
   if (isSuspended(observed.cluster)) {
     const message = `Whether the network rules are in force is not known: the cluster was suspended before that was seen. ${ADVICE_BY_REASON.Suspended.kubectl}`;
     return unknown("Suspended", message);
   }
-  if (observed.capi === undefined) {
-    const isDeleting = observed.cluster.metadata.deletionTimestamp !== undefined;
-    const { reason = isDeleting ? "Deleting" : "Provisioning" } = problem ?? facts.wait ?? {};
-    return unknown(reason);
-  }
+  if (observed.capi === undefined)
+    return unknown((problem ?? facts.wait ?? { reason: "Provisioning" }).reason);
   const cause = RULES_PREVENTED_BY.includes(problem?.reason ?? "") ? problem : undefined;
   const { reason } = cause ?? { reason: "Provisioning" };
   if (rules !== "unsent" && findPolicyCondition(observed)?.status !== "False") return unknown(reason);

@@ -27,6 +27,10 @@ const PROBLEMS: Record<string, ClusterProblem> = {
   "a rejection": { reason: "RejectedByClusterAPI", spec: { controlPlaneReplicas: 3 }, change: REJECTED },
 };
 
+const standard = makeClass();
+const variables = new Set([...standard.variables].filter((name) => name !== "apiServerRateLimit"));
+const unlimited = { classes: new Map([["marina-system/standard-v1", { ...standard, variables }]]) };
+
 const listOf = (fixture: ClusterFixture) =>
   fixture.capiObject().spec?.topology?.variables?.find(({ name }) => name === "authorizedCIDRs")?.value;
 const policyOf = (fixture: ClusterFixture) =>
@@ -132,6 +136,8 @@ describe("rules that are removed are in force until the infrastructure has none"
   const removed = inForce.withSpec({ network: {} });
   const without = removed.reconciled().reconciled().capiConverged();
   const rolling = without.withCapiConditions([makeCondition("RollingOut", "True")]);
+  const listWithoutNodes = (listOf(sent) as string[]).filter((one) => !one.startsWith("10."));
+  const withTwoNetworks = { ...settings, platformCIDRs: ["192.0.2.0/24", "192.0.3.0/24"] };
 
   test("the status is corrected before Cluster API gets none, so that no crash in between leaves it True", () => {
     expect(policyOf(inForce)?.status).toBe("True");
@@ -147,7 +153,17 @@ describe("rules that are removed are in force until the infrastructure has none"
     ["it is not settled", without.with({ infrastructure: { isSettled: false, lists: [] } }), "False"],
     ["machines may have the former rate limit", rolling.with(settled()), "False"],
     ["it has none, and is settled", without.with(settled()), "True"],
-    ["it has another list of a network of the platform", without.with(settled(["192.0.2.0/24"])), "True"],
+    ["its class leaves the nodes' network to the provider", without.with(settled(listWithoutNodes)), "False"],
+    [
+      "it has another list, of one of the networks of the platform",
+      without.with({ ...settled(["192.0.2.0/24"]), settings: withTwoNetworks }),
+      "True",
+    ],
+    [
+      "machines are being replaced, which never had a rate limit",
+      rolling.with(settled()).with(unlimited),
+      "True",
+    ],
   ])("%s", (_what, fixture, status) => {
     expect(needsInfrastructure(fixture.observed)).toBe(true);
     expect(nextPolicyOf(fixture)?.status).toBe(status);
@@ -164,8 +180,22 @@ describe("rules that are removed are in force until the infrastructure has none"
     const classes = new Map([[name, { ...makeClass(), mayIgnoreAuthorizedCIDRs: true }]]);
     const requested = sent.with({ classes }).reconciled();
     expect(policyOf(requested)).toMatchObject({ status: "Unknown", reason: "RequestedOnly" });
-    const none = requested.withSpec({ network: {} }).reconciled().capiConverged();
+    const none = requested.withSpec({ network: {} }).reconciled().reconciled().capiConverged();
     expect(nextPolicyOf(none)).toMatchObject({ status: "False", reason: "Provisioning" });
+    expect(nextPolicyOf(none.with(settled()))?.status).toBe("True");
+  });
+
+  test("the status is corrected first as well of a cluster that was never ready, though nothing was said of them", () => {
+    const starting = aCluster({ network: LIST }).reconciled().reconciled();
+    expect(policyOf(starting)).toMatchObject({ status: "Unknown" });
+    const taken = starting.withSpec({ network: {} });
+    expect(taken.plan().apply).toEqual([]);
+    const corrected = taken.reconciled();
+    expect(policyOf(corrected)).toMatchObject({ status: "False", reason: "Provisioning" });
+    const none = corrected.interrupted(1).capiConverged();
+    expect(listOf(none)).toBeUndefined();
+    expect(needsInfrastructure(none.observed)).toBe(true);
+    expect(nextPolicyOf(none)?.status).toBe("False");
     expect(nextPolicyOf(none.with(settled()))?.status).toBe("True");
   });
 
@@ -177,4 +207,36 @@ describe("rules that are removed are in force until the infrastructure has none"
       expect(nextPolicyOf(fixture)?.status).toBe("True");
     }
   });
+});
+
+describe("while a cluster is deleted, of its rules is known what was", () => {
+  const name = "marina-system/standard-v1";
+  const ignorable = { classes: new Map([[name, { ...makeClass(), mayIgnoreAuthorizedCIDRs: true }]]) };
+  const ready = aCluster({ network: LIST }).ready();
+
+  test.each<[string, ClusterFixture, Status, string]>([
+    ["in force", withLast(ready, "True"), "True", "Applied"],
+    ["not in force", withLast(ready, "False"), "Unknown", "Deleting"],
+    ["unknown", withLast(ready, "Unknown"), "Unknown", "Deleting"],
+    ["of a suspended one", withLast(ready, "False").withSpec({ suspend: true }), "Unknown", "Deleting"],
+    ["requested only", ready.with(ignorable).reconciled(), "Unknown", "Deleting"],
+  ])("%s", (_what, fixture, status, reason) => {
+    expect(nextPolicyOf(fixture.deleting())).toMatchObject({ status, reason });
+  });
+
+  test("rules that are not sent yet were requested of nobody", () => {
+    const fixture = aCluster().ready().with(ignorable).withSpec({ network: LIST });
+    expect(conditionOf(fixture.plan(), POLICY)).toMatchObject({ status: "False", reason: "Provisioning" });
+    expect(nextPolicyOf(fixture.reconciled())).toMatchObject({ status: "Unknown", reason: "RequestedOnly" });
+  });
+});
+
+test.each<[string, (fixture: ClusterFixture) => ClusterFixture]>([
+  ["scaled", (fixture) => fixture.withCapiConditions([makeCondition("RollingOut", "True")])],
+  ["upgraded", (fixture) => fixture.withSpec({ version: "1.35" })],
+])("a cluster that is %s meanwhile stays stalled for it", (_what, change) => {
+  const waiting = aCluster().ready().with(unlimited).withSpec({ network: LIMIT });
+  const plan = change(waiting).plan();
+  expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason: "UnsupportedByClass" });
+  expect(conditionOf(plan, "Reconciling")).toMatchObject({ status: "False", reason: "UnsupportedByClass" });
 });

@@ -48,8 +48,8 @@ describe("a part of the network policy that cannot be carried waits alone", () =
       reason: "UnsupportedByClass",
     },
     {
-      what: "a list with a network of IPv6",
-      spec: restricted([...LIST, "2001:db8::/32"]),
+      what: "a list with networks of IPv6 alone",
+      spec: restricted(["2001:db8::/32"]),
       change: { classes: classOf({ hasIPv4CIDRsAlone: true }) },
       reason: "UnsupportedByClass",
     },
@@ -101,6 +101,44 @@ describe("a part of the network policy that cannot be carried waits alone", () =
     expect(tooLong.plan().apply).toEqual([]);
     expect(listOf(tooLong.reconciled())).toEqual(listOf(before));
     expect(listOf(before)).toContain(LIST[0]);
+  });
+
+  test.each([
+    ["a network is taken out", [...OTHER, "2001:db8::/32", "2001:db9::/32"], OTHER],
+    ["only those are left", ["2001:db8::/32", "2001:db9::/32"], LIST],
+  ])(
+    "networks that the class cannot carry wait alone, and none of them lets everybody in: %s",
+    (_what, list, sent) => {
+      const before = aCluster(restricted(LIST)).ready();
+      const changed = before
+        .with({ classes: classOf({ hasIPv4CIDRsAlone: true }) })
+        .withSpec(restricted(list))
+        .reconciled();
+      const [platform] = settings.platformCIDRs;
+      expect(listOf(changed.reconciled())).toEqual([
+        ...sent,
+        before.observed.cluster.status?.workerSubnet,
+        platform,
+      ]);
+      const message = expect.stringContaining("as 2001:db8::/32, 2001:db9::/32.");
+      const { conditions = [], unapplied } = changed.observed.cluster.status ?? {};
+      for (const type of [POLICY, "Stalled"])
+        expect(conditions).toContainEqual(
+          expect.objectContaining({ type, reason: "UnsupportedByClass", message }),
+        );
+      expect(unapplied).toMatchObject([{ field: "network.authorizedCIDRs", message }]);
+    },
+  );
+
+  test("nothing is read of the infrastructure for a list that waits alone", () => {
+    const waiting = aCluster(restricted(LIST))
+      .ready()
+      .with({ classes: classOf({ maxAuthorizedCIDRs: 3 }) })
+      .withSpec(restricted([...LIST, ...OTHER]))
+      .reconciled();
+    expect(waiting.plan().requeueAfterMs).toBeUndefined();
+    expect(needsInfrastructure(waiting.observed)).toBe(false);
+    expect(needsInfrastructure(waiting.withSpec(restricted(OTHER)).observed)).toBe(true);
   });
 
   test("a new cluster is made without the rate limit, and is not stalled while it comes up", () => {
@@ -215,7 +253,7 @@ describe("the condition of the network rules is True only when the infrastructur
         .reconciled();
       const kept = suspended.with({ settings: changed.observed.settings }).reconciled();
       expect(listOf(kept)).toEqual(all());
-      expect(statusOf(kept)).toBe(statusOf(suspended));
+      expect([statusOf(suspended), statusOf(kept)]).toEqual(["True", "True"]);
     });
   });
 

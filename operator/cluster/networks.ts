@@ -1,14 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { conditionAgeMs, findCondition, type Problem } from "../../shared/controller/conditions.ts";
-import { isIPv6Cidr, maskCidr, overlap } from "../../shared/crd/cidr.ts";
-import { type ClusterNetwork, findOverlap } from "../../shared/crd/cluster-network.ts";
-import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
+import { isIPv6Cidr, maskCidr } from "../../shared/crd/cidr.ts";
+import type { ClusterNetwork } from "../../shared/crd/cluster-network.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import { readVariable } from "../capi/cluster-state.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
 import type { DesiredCluster } from "../capi/topology.ts";
 import { isSuspended } from "../identity/identity.ts";
-import type { ObservedCluster } from "./observe.ts";
+import type { ClusterSettings, ObservedCluster } from "./observe.ts";
 
 /** A provider applies a changed list within this time, or something is wrong with it. */
 const SETTLES_WITHIN_MS = 60_000;
@@ -25,7 +24,8 @@ export interface NetworkPolicyChoice extends Pick<DesiredCluster, "authorizedCID
 
 /**
  * The list and the rate limit of the specification; one that the class or the platform cannot carry stays as it is in force,
- * so that it alone waits and nothing else of the cluster does.
+ * so that it alone waits and nothing else of the cluster does. A list of which the class cannot carry some networks is sent without
+ * them, as they would not be let in anyway, unless none is left: no list lets everybody in.
  */
 export function chooseNetworkPolicy(
   observed: ObservedCluster,
@@ -33,17 +33,24 @@ export function chooseNetworkPolicy(
   workerSubnet: string,
 ): NetworkPolicyChoice {
   const { authorizedCIDRs = [], apiServerRateLimit } = observed.cluster.spec.network ?? {};
-  const wanted = authorizeCIDRs(authorizedCIDRs, workerSubnet, observed.settings.platformCIDRs);
-  const listProblem = findListProblem(observed, classRef.name, capabilities, wanted);
+  // Without one of the platform the platform itself comes by IPv4.
+  const lacking = capabilities.hasIPv4CIDRsAlone ? authorizedCIDRs.filter(isIPv6Cidr) : [];
+  const carried = authorizedCIDRs.filter((block) => !lacking.includes(block));
+  const sent = carried.length > 0 ? carried : authorizedCIDRs;
+  const wanted = authorizeCIDRs(sent, workerSubnet, observed.settings.platformCIDRs);
+  const keeping = findListProblem(observed.settings, classRef.name, capabilities, wanted);
+  const what = `IPv6 networks in authorized CIDRs, as ${lacking.join(", ")}`;
+  const lack = lacking.length > 0 ? composeUnsupported(classRef.name, what) : undefined;
+  const isListKept = keeping !== undefined || (lack !== undefined && carried.length === 0);
   const limitProblem =
     apiServerRateLimit !== undefined && !capabilities.variables.has("apiServerRateLimit")
       ? composeUnsupported(classRef.name, "a rate limit of the API server")
       : undefined;
   return {
-    authorizedCIDRs: listProblem === undefined ? wanted : readLive(observed, "authorizedCIDRs"),
+    authorizedCIDRs: isListKept ? readLive(observed, "authorizedCIDRs") : wanted,
     apiServerRateLimit:
       limitProblem === undefined ? apiServerRateLimit : readLive(observed, "apiServerRateLimit"),
-    listProblem,
+    listProblem: keeping ?? lack,
     limitProblem,
   };
 }
@@ -61,24 +68,21 @@ export function composePrivateEndpointWait(className: string): Problem {
 }
 
 function findListProblem(
-  { cluster, settings }: ObservedCluster,
+  { platformCIDRs }: Pick<ClusterSettings, "platformCIDRs">,
   className: string,
-  { variables, maxAuthorizedCIDRs, hasIPv4CIDRsAlone }: ClassCapabilities,
+  { variables, maxAuthorizedCIDRs }: ClassCapabilities,
   wanted: readonly string[] | undefined,
 ): Problem | undefined {
   if (wanted === undefined) return undefined;
   // A list without the platform's own networks closes the endpoint to the platform itself.
-  if (settings.platformCIDRs.length === 0) {
+  if (platformCIDRs.length === 0) {
     const message =
       "The platform cannot limit who reaches the API endpoint: remove spec.network.authorizedCIDRs, or ask the platform's operator to set MARINA_PLATFORM_CIDRS.";
     return { reason: "AuthorizedCIDRsUnavailable", message };
   }
   if (!variables.has("authorizedCIDRs")) return composeUnsupported(className, "authorized CIDRs");
-  // Without one of the platform the platform itself comes by IPv4.
-  const block = hasIPv4CIDRsAlone && cluster.spec.network?.authorizedCIDRs?.find(isIPv6Cidr);
-  if (block) return composeUnsupported(className, `IPv6 networks in authorized CIDRs, as ${block}`);
   if (maxAuthorizedCIDRs === undefined || wanted.length <= maxAuthorizedCIDRs) return undefined;
-  const own = countPlatformCIDRs(settings.platformCIDRs);
+  const own = countPlatformCIDRs(platformCIDRs);
   const message = `The cluster class ${className} takes at most ${maxAuthorizedCIDRs} authorized CIDRs, and with the ${own} of the platform and the workers these are ${wanted.length}. Leave some out, or ask the platform's operator for a class that takes more.`;
   return { reason: "UnsupportedByClass", message };
 }
@@ -117,17 +121,25 @@ export function decideRulesState(observed: ObservedCluster, desired: CapiCluster
 }
 
 /**
- * Whether the status still says that the rules are in force, which it must not once others are sent: after a crash in between
- * nothing would show that the provider's object has to be read again. Of rules that are removed not even the specification does.
+ * Whether the status, before other rules are sent, does not say yet that they are not in force: after a crash in between nothing
+ * would show that the provider's object has to be read again. Of rules that are removed not even the specification does.
  */
 export function mustCorrectStatus(observed: ObservedCluster): boolean {
-  const isTrue = findPolicyCondition(observed)?.status === "True";
-  return isReportedInForce(observed) || (isTrue && !hasRules(observed.cluster));
+  const isFalse = findPolicyCondition(observed)?.status === "False";
+  return isReportedInForce(observed) || (!isFalse && !hasRules(observed.cluster));
 }
 
 function isReportedInForce(observed: ObservedCluster): boolean {
   const last = findPolicyCondition(observed);
   return last?.status === "True" && last.observedGeneration === observed.cluster.metadata.generation;
+}
+
+/** Whether a rule waits alone, by the status, which says so whatever is in force. */
+function isRuleWaiting(observed: ObservedCluster): boolean {
+  const { metadata, status } = observed.cluster;
+  const { reason, observedGeneration } = findPolicyCondition(observed) ?? {};
+  const isReason = status?.unapplied?.some((part) => /^network\./.test(part.field) && part.reason === reason);
+  return isReason === true && observedGeneration === metadata.generation;
 }
 
 /** What the status says of the network rules. */
@@ -170,7 +182,8 @@ export function needsInfrastructure(observed: ObservedCluster): boolean {
   // While it is paused, Cluster API observes nothing.
   const isObserved =
     capi?.state.isGenerationObserved === true || (capi !== undefined && isSuspended(cluster));
-  if (cluster.metadata.deletionTimestamp !== undefined || !isObserved) return false;
+  if (cluster.metadata.deletionTimestamp !== undefined || !isObserved || isRuleWaiting(observed))
+    return false;
   if (!hasRules(cluster)) return mayHaveFormerRules(observed);
   return findPolicyCondition(observed)?.reason !== "RequestedOnly" && !isReportedInForce(observed);
 }
@@ -200,15 +213,18 @@ export function areRulesInForce(observed: ObservedCluster): boolean {
   // Rules that waited for the resumption, and are taken back, leave no trace.
   const wasWaiting = !hasRules(cluster) && status === "False" && reason === "Suspended";
   const isAsLastSeen = isSuspended(cluster) && (status === "True" || wasWaiting);
-  const isByListAlone = isRestricted(cluster) && cluster.spec.network?.apiServerRateLimit === undefined;
-  if (!isByListAlone && !capi.state.converged && !isAsLastSeen) return false;
+  const isLimited = cluster.spec.network?.apiServerRateLimit !== undefined;
+  // No class without the variable had one that was removed.
+  const hadLimit =
+    !isRestricted(cluster) && findClass(observed)?.variables.has("apiServerRateLimit") !== false;
+  if ((isLimited || hadLimit) && !capi.state.converged && !isAsLastSeen) return false;
+  // A class leaves the nodes' network out where its provider lets them in by itself.
   const workerSubnet = capi.state.workerSubnet ?? cluster.status?.workerSubnet ?? "";
   if (!isRestricted(cluster)) {
-    const own = [workerSubnet, ...settings.platformCIDRs].map((block) => maskCidr(block) ?? block);
-    return !infrastructure.lists.some((list) => own.every((block) => list.has(block)));
+    const own = settings.platformCIDRs.length > 0 ? settings.platformCIDRs : [workerSubnet];
+    return !infrastructure.lists.some((list) => own.every((block) => list.has(maskCidr(block) ?? block)));
   }
   const wanted = readVariable(capi.object, "authorizedCIDRs");
-  // A class leaves the nodes' network out where its provider lets them in by itself.
   const sortOthers = (list: Iterable<string>) =>
     [...list].filter((network) => network !== workerSubnet).sort();
   const networks = sortOthers(Array.isArray(wanted) ? wanted.map(String) : []);
@@ -257,10 +273,13 @@ export function isWithoutRules(observed: ObservedCluster): boolean {
 }
 
 /** Whether the infrastructure may ignore the list of a cluster without a word. */
-export function mayBeIgnored({ cluster, capi, classes }: ObservedCluster): boolean {
+export function mayBeIgnored(observed: ObservedCluster): boolean {
+  return isRestricted(observed.cluster) && findClass(observed)?.mayIgnoreAuthorizedCIDRs === true;
+}
+
+function findClass({ capi, classes }: ObservedCluster): ClassCapabilities | undefined {
   const { classRef } = capi?.state ?? {};
-  if (classRef === undefined || !isRestricted(cluster)) return false;
-  return classes.get(`${classRef.namespace}/${classRef.name}`)?.mayIgnoreAuthorizedCIDRs === true;
+  return classRef && classes.get(`${classRef.namespace}/${classRef.name}`);
 }
 
 function isRestricted({ spec }: ObservedCluster["cluster"]): boolean {
@@ -277,19 +296,4 @@ export function chooseNetwork({ cluster, capi, settings }: ObservedCluster): Clu
     return { pods: pods?.cidrBlocks, services: services?.cidrBlocks };
   }
   return { ...settings.clusterNetwork, ...cluster.spec.clusterNetwork };
-}
-
-/** Why a new cluster cannot have these networks; undefined = it can. */
-export function findNetworkProblem(
-  { capi }: Pick<ObservedCluster, "capi">,
-  network: ClusterNetwork,
-  workerSubnet: string,
-): Problem | undefined {
-  if (capi !== undefined) return undefined;
-  const { pods = [], services = [] } = network;
-  const ofNodes = [...pods, ...services].find((block) => overlap(block, workerSubnet));
-  const pair = ofNodes === undefined ? findOverlap(network) : [ofNodes, workerSubnet];
-  if (pair === undefined) return undefined;
-  const message = `The networks of pods, of Services and of nodes must not overlap, but ${pair.join(" and ")} do. ${ADVICE_BY_REASON.NetworksOverlap.kubectl}`;
-  return { reason: "NetworksOverlap", message };
 }

@@ -175,7 +175,9 @@ function composeConditions(
     findAccessReportMs(facts.observed, now),
     findEndWaitMs(cluster, now),
     ...facts.observed.pools.map(({ pool }) => findEndWaitMs(pool, now)),
-    areRulesShown(facts) ? findInfrastructureReadMs(facts.observed, now) : undefined,
+    facts.policyProblem === undefined && areRulesShown(facts)
+      ? findInfrastructureReadMs(facts.observed, now)
+      : undefined,
     ...facts.pools.map((pool) => pool.progress.nextUnhealthyInMs),
   ]);
   const { conditions } = withOwnConditions({ conditions: [...summary, ...details] }, clusterConditionTypes);

@@ -33,12 +33,11 @@ export function decideSummary(
   const problem =
     facts.problem ??
     (isDeleting ? findRejectedDeletion(observed.applyFailure) : undefined) ??
-    (isCreated ? unapplied[0] : undefined);
+    (isCreated ? (unapplied[0] ?? policyProblem) : undefined);
   const progress = problem === undefined ? findProgress(facts, conditions, ready) : undefined;
-  const stalled = problem ?? (isCreated && progress === undefined ? policyProblem : undefined);
-  const reconciling = decideReconciling(progress, stalled);
-  if (stalled === undefined) return [ready, reconciling];
-  return [ready, reconciling, clusterCondition("Stalled", "True", stalled.reason, stalled.message)];
+  const reconciling = decideReconciling(progress, problem);
+  if (problem === undefined) return [ready, reconciling];
+  return [ready, reconciling, clusterCondition("Stalled", "True", problem.reason, problem.message)];
 }
 
 function decideReady(facts: Facts, conditions: Conditions, degraded: Problem | undefined): ClusterCondition {

@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import ipaddr from "ipaddr.js";
-import { hasNoHostBits } from "../../shared/crd/cidr.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
+import { hasNoHostBits, overlap } from "../../shared/crd/cidr.ts";
+import { type ClusterNetwork, findOverlap } from "../../shared/crd/cluster-network.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 
 /** Addresses of one cluster's workers: a /24. */
 const PREFIX_LENGTH = 24;
@@ -53,4 +56,14 @@ function formatSubnet(address: number): string {
 
 function formatAddress(address: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");
+}
+
+/** Why a new cluster cannot have these networks beside the one of its nodes; undefined = it can. */
+export function findNetworkProblem(network: ClusterNetwork, workerSubnet: string): Problem | undefined {
+  const { pods = [], services = [] } = network;
+  const ofNodes = [...pods, ...services].find((block) => overlap(block, workerSubnet));
+  const pair = ofNodes === undefined ? findOverlap(network) : [ofNodes, workerSubnet];
+  if (pair === undefined) return undefined;
+  const message = `The networks of pods, of Services and of nodes must not overlap, but ${pair.join(" and ")} do. ${ADVICE_BY_REASON.NetworksOverlap.kubectl}`;
+  return { reason: "NetworksOverlap", message };
 }
