@@ -201,7 +201,7 @@ describe("of a suspended cluster, what was rejected is no longer reported", () =
   const [field, reason, message] = ["nodePools/gpu", "RejectedByClusterAPI", "No such size."];
   const asked = {
     version: "1.35",
-    controlPlaneReplicas: 3,
+    controlPlaneReplicas: 3 as const,
     publicEndpoint: false,
     network: { authorizedCIDRs: ["10.99.0.0/16"] },
   };
