@@ -138,10 +138,9 @@ function isReportedInForce(observed: ObservedCluster): boolean {
 function isRuleWaiting(observed: ObservedCluster): boolean {
   const { metadata, status } = observed.cluster;
   const { reason, observedGeneration } = findPolicyCondition(observed) ?? {};
-  const isReason = status?.unapplied?.some(
-    (part) => part.field.startsWith("network.") && part.reason === reason,
-  );
-  return isReason === true && observedGeneration === metadata.generation;
+  const { unapplied = [] } = status ?? {};
+  const isReason = unapplied.some((part) => part.field.startsWith("network.") && part.reason === reason);
+  return isReason && observedGeneration === metadata.generation;
 }
 
 /** What the status says of the network rules. */
