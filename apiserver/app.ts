@@ -156,7 +156,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     recordStaffUse: (userId) => recordStaffUse(deps.db, userId),
   };
   addDocumentRoutes(router, deps.config.publicUrl);
-  // A slice calls those that come after it in floors.ts only by the hooks that are listed here.
+  // A slice calls those that come after it in floors.ts only by the hooks here and in background.ts.
   addOrganizationRoutes(router, {
     beforeCreate: (tx, creatorId) => requireOrganizationQuota(tx, creatorId, deps.config.userQuotas),
     onCreate: insertOwner,

@@ -178,7 +178,7 @@ export const webhookQueues = pgTable(
     /** Null while nothing is to be claimed. */
     dueAt: time("due_at"),
     claims: jsonb().$type<DeliveryClaim[]>().notNull().default([]),
-    /** No attempt before then: after ten consecutive failures of the endpoint, or while it cannot be signed for. */
+    /** No attempt before then: after ten consecutive failures of the endpoint, or for a minute after a fault of Marina's own. */
     pausedUntil: time("paused_until"),
     consecutiveFailures: integer("consecutive_failures").notNull().default(0),
     /** Events whose last attempt failed, since the last success. */
@@ -187,7 +187,7 @@ export const webhookQueues = pgTable(
     failingSince: time("failing_since"),
     /** When the audit log recorded that it has been failing for four days. */
     failureReportedAt: time("failure_reported_at"),
-    /** The start of the attempt that began last. */
+    /** The start of the attempt that began last; the column has an older name. */
     lastAttemptAt: time("last_delivery_at"),
     lastStatusCode: integer("last_status_code"),
     /** What came back is removed of every delivery up to this one, and none of them has a further attempt. */

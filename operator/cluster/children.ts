@@ -21,10 +21,10 @@ import { chooseSubnet, findNetworkProblem } from "../subnets/allocate.ts";
 import { hadInfrastructure } from "./loss.ts";
 import {
   chooseNetwork,
-  chooseNetworkPolicy,
+  chooseNetworkRules,
   composePrivateEndpointWait,
   composeUnsupported,
-  type NetworkPolicyChoice,
+  type NetworkRulesChoice,
 } from "./networks.ts";
 import type { ObservedCluster, ServicePlan } from "./observe.ts";
 import {
@@ -155,7 +155,7 @@ export function decideChildren(
 
 /** One entry for each rule: what is rejected is retained too. */
 function describeRules(
-  { listProblem, limitProblem }: NetworkPolicyChoice,
+  { listProblem, limitProblem }: NetworkRulesChoice,
   rejected: readonly UnappliedPart[],
   retainedLimit: Problem | undefined,
 ): UnappliedPart[] {
@@ -174,7 +174,7 @@ function describeRules(
 interface Draft {
   choice: ResolvedChoice;
   desired: DesiredCluster;
-  policy: NetworkPolicyChoice;
+  policy: NetworkRulesChoice;
   /** Pools that are not as specified. */
   unapplied: readonly UnappliedPart[];
 }
@@ -189,7 +189,7 @@ function composeDraft(
     pools: PoolChoice;
   },
 ): Draft {
-  const policy = chooseNetworkPolicy(observed, choice, rest.workerSubnet);
+  const policy = chooseNetworkRules(observed, choice, rest.workerSubnet);
   const { authorizedCIDRs, apiServerRateLimit } = policy;
   const { classRef, version } = choice;
   const rules = { authorizedCIDRs, apiServerRateLimit };

@@ -16,7 +16,7 @@ import {
   areRulesInForce,
   areRulesShown,
   areRulesStillInForce,
-  findPolicyCondition,
+  findRulesCondition,
   isWithoutRules,
   mayBeIgnored,
   type RulesState,
@@ -52,7 +52,7 @@ export interface Facts {
   /** Parts that are not applied although everything else is. */
   unapplied: readonly (Problem & { field: string })[];
   /** Why a part of the network policy alone waits, while everything else is done. */
-  policyProblem: Problem | undefined;
+  rulesProblem: Problem | undefined;
   /** Undefined = no network rules were decided. */
   rules: RulesState | undefined;
   /** All but those that are being deleted. */
@@ -185,9 +185,9 @@ const RULES_PREVENTED_BY: readonly string[] = ["RejectedByClusterAPI", "QuotaExc
 /** Unknown until something is known: False is what was decided, and has not been seen to have ended. */
 function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const type = "NetworkPolicyApplied";
-  const { observed, problem, policyProblem, rules } = facts;
-  if (policyProblem !== undefined)
-    return clusterCondition(type, "False", policyProblem.reason, policyProblem.message);
+  const { observed, problem, rulesProblem, rules } = facts;
+  if (rulesProblem !== undefined)
+    return clusterCondition(type, "False", rulesProblem.reason, rulesProblem.message);
   if (rules === "waiting") {
     const message = `The network rules are not in force as specified: the cluster is suspended, and they wait for its resumption; until then those of before stay. ${ADVICE_BY_REASON.Suspended.kubectl}`;
     return clusterCondition(type, "False", "Suspended", message);
@@ -217,7 +217,7 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
     return unknown((problem ?? facts.wait ?? { reason: "Provisioning" }).reason);
   const cause = RULES_PREVENTED_BY.includes(problem?.reason ?? "") ? problem : undefined;
   const { reason } = cause ?? { reason: "Provisioning" };
-  if (rules !== "unsent" && findPolicyCondition(observed)?.status !== "False") return unknown(reason);
+  if (rules !== "unsent" && findRulesCondition(observed)?.status !== "False") return unknown(reason);
   const message =
     cause === undefined
       ? "The network rules are being applied."

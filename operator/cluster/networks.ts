@@ -15,7 +15,7 @@ const READ_OFTEN_MS = 5_000;
 const READ_SELDOM_MS = 60_000;
 
 /** Who may reach the API endpoint, and how often, as Cluster API gets it. */
-export interface NetworkPolicyChoice extends Pick<DesiredCluster, "authorizedCIDRs" | "apiServerRateLimit"> {
+export interface NetworkRulesChoice extends Pick<DesiredCluster, "authorizedCIDRs" | "apiServerRateLimit"> {
   /** Why the list is not the one of the specification. */
   listProblem: Problem | undefined;
   /** Why the rate limit is not the one of the specification. */
@@ -27,11 +27,11 @@ export interface NetworkPolicyChoice extends Pick<DesiredCluster, "authorizedCID
  * so that it alone waits and nothing else of the cluster does. A list of which the class cannot carry some networks is sent without
  * them, as they would not be let in anyway, unless none is left: no list lets everybody in.
  */
-export function chooseNetworkPolicy(
+export function chooseNetworkRules(
   observed: ObservedCluster,
   { classRef, capabilities }: { classRef: { name: string }; capabilities: ClassCapabilities },
   workerSubnet: string,
-): NetworkPolicyChoice {
+): NetworkRulesChoice {
   const { authorizedCIDRs = [], apiServerRateLimit } = observed.cluster.spec.network ?? {};
   // Without one of the platform the platform itself comes by IPv4.
   const lacking = capabilities.hasIPv4CIDRsAlone ? authorizedCIDRs.filter(isIPv6Cidr) : [];
@@ -121,39 +121,39 @@ export function decideRulesState(observed: ObservedCluster, desired: CapiCluster
 }
 
 /**
- * Whether the status, before other rules are sent, does not say yet that they are not in force: after a crash in between nothing
- * would show that the provider's object has to be read again. Of rules that are removed not even the specification does.
+ * Whether the status has to be corrected to "not in force" before other rules are sent. Otherwise, after a crash in between, nothing
+ * would show that the provider's object has to be read again; when rules are removed, the specification does not either.
  */
 export function mustCorrectStatus(observed: ObservedCluster): boolean {
-  const isFalse = findPolicyCondition(observed)?.status === "False";
+  const isFalse = findRulesCondition(observed)?.status === "False";
   return isReportedInForce(observed) || (!isFalse && !hasRules(observed.cluster));
 }
 
 function isReportedInForce(observed: ObservedCluster): boolean {
-  const last = findPolicyCondition(observed);
+  const last = findRulesCondition(observed);
   return last?.status === "True" && last.observedGeneration === observed.cluster.metadata.generation;
 }
 
 /** Whether a rule waits alone, by the status, which says so whatever is in force. */
 function isRuleWaiting(observed: ObservedCluster): boolean {
   const { metadata, status } = observed.cluster;
-  const { reason, observedGeneration } = findPolicyCondition(observed) ?? {};
+  const { reason, observedGeneration } = findRulesCondition(observed) ?? {};
   const { unapplied = [] } = status ?? {};
   const isReason = unapplied.some((part) => part.field.startsWith("network.") && part.reason === reason);
   return isReason && observedGeneration === metadata.generation;
 }
 
 /** What the status says of the network rules. */
-export function findPolicyCondition({ cluster }: Pick<ObservedCluster, "cluster">) {
+export function findRulesCondition({ cluster }: Pick<ObservedCluster, "cluster">) {
   return findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
 }
 
 /**
- * Whether a cluster without rules may have those of before in force: its status is True until some are about to be removed, and one
- * that was never ready is Unknown because it is new.
+ * Whether a cluster without rules may have those of before in force. The condition stays True until rules are about to be removed,
+ * and is Unknown while the cluster was never ready.
  */
 function mayHaveFormerRules(observed: ObservedCluster): boolean {
-  const last = findPolicyCondition(observed)?.status;
+  const last = findRulesCondition(observed)?.status;
   return last === "False" || (last !== "True" && observed.cluster.status?.firstReadyAt !== undefined);
 }
 
@@ -186,7 +186,7 @@ export function needsInfrastructure(observed: ObservedCluster): boolean {
   if (cluster.metadata.deletionTimestamp !== undefined || !isObserved || isRuleWaiting(observed))
     return false;
   if (!hasRules(cluster)) return mayHaveFormerRules(observed);
-  return findPolicyCondition(observed)?.reason !== "RequestedOnly" && !isReportedInForce(observed);
+  return findRulesCondition(observed)?.reason !== "RequestedOnly" && !isReportedInForce(observed);
 }
 
 /**
@@ -195,7 +195,7 @@ export function needsInfrastructure(observed: ObservedCluster): boolean {
  */
 export function findInfrastructureReadMs(observed: ObservedCluster, now: Date): number | undefined {
   if (!needsInfrastructure(observed)) return undefined;
-  return conditionAgeMs(findPolicyCondition(observed), now) < SETTLES_WITHIN_MS
+  return conditionAgeMs(findRulesCondition(observed), now) < SETTLES_WITHIN_MS
     ? READ_OFTEN_MS
     : READ_SELDOM_MS;
 }
@@ -210,7 +210,7 @@ export function areRulesInForce(observed: ObservedCluster): boolean {
   if (capi === undefined) return false;
   if (!hasRules(cluster) && !mayHaveFormerRules(observed)) return true;
   if (infrastructure?.isSettled !== true) return false;
-  const { status, reason } = findPolicyCondition(observed) ?? {};
+  const { status, reason } = findRulesCondition(observed) ?? {};
   // Rules that waited for the resumption, and are taken back, leave no trace.
   const wasWaiting = !hasRules(cluster) && status === "False" && reason === "Suspended";
   const isAsLastSeen = isSuspended(cluster) && (status === "True" || wasWaiting);
@@ -256,7 +256,7 @@ export function areRulesShown({
  */
 export function areRulesStillInForce(observed: ObservedCluster): boolean {
   const { cluster, capi, infrastructure } = observed;
-  if (capi === undefined || findPolicyCondition(observed)?.status !== "True") return false;
+  if (capi === undefined || findRulesCondition(observed)?.status !== "True") return false;
   if (isReportedInForce(observed) || cluster.metadata.deletionTimestamp !== undefined) return true;
   return !hasRules(cluster) || (isSuspended(cluster) && infrastructure === undefined);
 }

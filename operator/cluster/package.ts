@@ -11,7 +11,8 @@ import { chooseVersion, type VersionChoice } from "./version.ts";
 /**
  * Why a cluster cannot have what it specifies by the terms of its service plan, its package; undefined = it can. A retired plan
  * stays on the clusters that were created before, and terms whose number of replicas changed do not change those of a cluster that
- * runs. The problem of one that Cluster API has is about its replicas alone: it keeps those that it has.
+ * runs. Of a cluster that Cluster API has, only its
+ * replicas can be a problem: it keeps those that it has.
  */
 export function findTermsProblem({ cluster, capi, packages }: ObservedCluster): Problem | undefined {
   const { plan, controlPlaneReplicas } = cluster.spec;

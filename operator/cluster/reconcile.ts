@@ -110,7 +110,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
 /** What a person has to solve, or what an accepted cluster waits for until the platform supports it. */
 function chooseProblem(
   decision: Decision,
-  rejection: Rejection,
+  rejection: RejectionReport,
   missingPools: readonly string[],
 ): Pick<StatusInput, "problem" | "wait"> {
   if (!decision.ok && decision.isWait) return { problem: undefined, wait: decision.problem };
@@ -197,15 +197,15 @@ function planSteps(
   return { apply: lock, remove: [{ ...removePoolEntry(object, foreign), event }] };
 }
 
-interface Rejection {
+interface RejectionReport {
   problem: Problem | undefined;
   requeueAfterMs: number | undefined;
 }
 
-const NO_REJECTION: Rejection = { problem: undefined, requeueAfterMs: undefined };
+const NO_REJECTION: RejectionReport = { problem: undefined, requeueAfterMs: undefined };
 
 /** The problem when Cluster API rejected everything, at once or after the apply. The upgrade alone waits, or is reported as a part. */
-function findRejection(observed: ObservedCluster, now: Date): Rejection {
+function findRejection(observed: ObservedCluster, now: Date): RejectionReport {
   const { applyFailure, upgradeRejection, capi } = observed;
   if (applyFailure?.kind === "rejected") {
     const { verb, message } = applyFailure;

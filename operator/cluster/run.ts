@@ -59,9 +59,9 @@ export interface ClusterDeps {
 
 /**
  * Reconciles one cluster: observe, decide, apply. Cluster API gets one object, and rejects all of it for one bad field. So the
- * rejected part is kept as it is there, and the cluster is decided and applied again without it; the part is sent again later. After
- * any other failure the status alone is written. When Cluster API is unavailable its error is thrown after that, for a retry with
- * backoff.
+ * rejected part is kept as it is there, and the cluster is decided and applied again without it; the part is sent again later. The
+ * status alone is written after a rejection that leaves nothing more to keep, and while Cluster API is unavailable, whose error is
+ * thrown after that for a retry with backoff. Every other error is thrown at once, without a status.
  */
 export async function runCluster(
   deps: ClusterDeps,
@@ -183,8 +183,8 @@ function findChange(observed: ObservedCluster, plan: Plan<unknown>, { failure, s
 }
 
 /**
- * Asks the Kubernetes API for what the caches may not show yet, as after its restart or a creation without an answer: a pool, or the
- * Cluster API cluster, would remain after its cluster is deleted. One that is created later still is garbage collected with its owner.
+ * Asks the Kubernetes API, for the caches may lag behind, as after a create without an answer: a pool or Cluster API cluster that they
+ * do not show would remain after its Cluster is deleted. One that is created later still is garbage collected with its owner.
  */
 async function hasRemains({ client }: ClusterDeps, cluster: Cluster, signal: AbortSignal): Promise<boolean> {
   const { namespace, name } = cluster.metadata;

@@ -86,7 +86,7 @@ export function composeClusterStatus(
   const target = input.target ?? last?.targetVersion;
   const facts: Facts = {
     ...input,
-    policyProblem: input.unappliedRules[0],
+    rulesProblem: input.unappliedRules[0],
     pools: pools.filter((pool) => !pool.deleting),
     target,
     running,
@@ -175,7 +175,7 @@ function composeConditions(
     findAccessReportMs(facts.observed, now),
     findEndWaitMs(cluster, now),
     ...facts.observed.pools.map(({ pool }) => findEndWaitMs(pool, now)),
-    facts.policyProblem === undefined && areRulesShown(facts)
+    facts.rulesProblem === undefined && areRulesShown(facts)
       ? findInfrastructureReadMs(facts.observed, now)
       : undefined,
     ...facts.pools.map((pool) => pool.progress.nextUnhealthyInMs),

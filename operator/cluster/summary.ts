@@ -25,7 +25,7 @@ export function decideSummary(
   conditions: Conditions,
   degraded: Problem | undefined,
 ): ClusterCondition[] {
-  const { observed, policyProblem, unapplied } = facts;
+  const { observed, rulesProblem, unapplied } = facts;
   const isDeleting = observed.cluster.metadata.deletionTimestamp !== undefined;
   const ready = decideReady(facts, conditions, degraded);
   // A cluster that is being created is not stalled by a part that alone waits.
@@ -33,7 +33,7 @@ export function decideSummary(
   const problem =
     facts.problem ??
     (isDeleting ? findRejectedDeletion(observed.applyFailure) : undefined) ??
-    (isCreated ? (unapplied[0] ?? policyProblem) : undefined);
+    (isCreated ? (unapplied[0] ?? rulesProblem) : undefined);
   const progress = problem === undefined ? findProgress(facts, conditions, ready) : undefined;
   const reconciling = decideReconciling(progress, problem);
   if (problem === undefined) return [ready, reconciling];

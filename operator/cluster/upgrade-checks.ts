@@ -32,7 +32,7 @@ export interface UpgradeChecker {
 interface CheckerOptions {
   /** Within some seconds. Rejects when nothing could be read. */
   read: (key: string, target: string, signal: AbortSignal) => Promise<UpgradeCheck[]>;
-  /** What was read of this key may be found. */
+  /** Called once the checks of this key were read: they are returned from now on. */
   onChange: (key: string) => void;
   now: () => Date;
   log: Pick<Logger, "warn">;
@@ -98,12 +98,12 @@ export function createUpgradeChecker({ read, onChange, now, log }: CheckerOption
           : { target: upgrade.target, since: time, isReading: false, found: undefined };
       entries.set(key, entry);
       const { checks = [], at = Number.NEGATIVE_INFINITY } = entry.found ?? {};
-      const isHeld = checks.some(isBlocking);
-      const isKnown = isHeld || !upgrade.isEnforced || !checks.some(({ check }) => check === "unknown");
+      const isBlocked = checks.some(isBlocking);
+      const isKnown = isBlocked || !upgrade.isEnforced || !checks.some(({ check }) => check === "unknown");
       const isComplete = entry.found !== undefined && (isKnown || time - entry.since >= RETRIED_FOR_MS);
       const dueInMs = at + (isComplete ? VALID_FOR_MS : RETRY_MS) - time;
       if (dueInMs <= 0 && !entry.isReading) void refresh(key, entry);
-      const isCurrent = isComplete && (dueInMs > 0 || isHeld);
+      const isCurrent = isComplete && (dueInMs > 0 || isBlocked);
       return {
         checks: isCurrent ? checks : undefined,
         requeueAfterMs: dueInMs > 0 && !entry.isReading ? dueInMs : undefined,

@@ -133,7 +133,7 @@ export function findPoolRemovalWait(
   return isRegistered ? undefined : remainingMs(deletionTimestamp, REGISTERED_WITHIN_MS, now);
 }
 
-/** The pools that applies on this state may put into the topology: not those whose deletion it shows already. */
+/** The pools that an apply decided from this state may put into the topology: all but deleted ones that have left it. */
 export function listPoolsToSend({ pools, capi }: ObservedCluster): string[] {
   const names = new Set(capi?.state.poolNames);
   return pools.flatMap(({ pool }) => {

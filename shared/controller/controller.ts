@@ -54,7 +54,8 @@ export interface Controller {
   healthy(): boolean;
 }
 
-const CACHE_LAG_MS = 100;
+/** How often it is looked whether the caches show the last write of a key. */
+const EXPECTED_WRITE_POLL_MS = 100;
 
 /** Runs `reconcile` for the keys added, by the rules of queue.ts, on a fixed number of workers. */
 export function createController(options: ControllerOptions): Controller {
@@ -86,7 +87,7 @@ export function createController(options: ControllerOptions): Controller {
 
   async function runItem({ key, priority }: QueueItem): Promise<void> {
     if (!leadership.isLeader()) return queue.add(key, { priority });
-    if (!expectations.isMet(key)) return queue.add(key, { priority, afterMs: CACHE_LAG_MS });
+    if (!expectations.isMet(key)) return queue.add(key, { priority, afterMs: EXPECTED_WRITE_POLL_MS });
     const from = performance.now();
     startedAt.set(key, from);
     metrics?.onActive(name, startedAt.size);

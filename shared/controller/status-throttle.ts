@@ -15,7 +15,7 @@ const DETAILS_EVERY_MS = 20_000;
  */
 const COUNTERS_WITHIN_MS = 40_000;
 /**
- * Why a creation lasts is written no more often than this while its status has no message, which begins after
+ * Why a creation lasts is written no more often than this while its status has no message: that is there after
  * MARINA_REPORT_WAIT_AFTER_SECONDS. An object that was not touched for so long is forgotten.
  */
 const CAUSES_EVERY_MS = 60_000;

@@ -67,7 +67,7 @@ export function addRoute<
           limits: router.tenantLimits,
           kind: kindOf(operation, c),
           deadlineMs: REQUEST_DEADLINE_MS,
-          // Again: the responses of those before it may be unread by now.
+          // Checked again, for the request has waited: its caller may not have read the responses of earlier ones.
           beginTurn: () => router.unread.requireCapacity(findHolders(c)),
         },
         async (slot) => {

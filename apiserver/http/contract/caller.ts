@@ -129,7 +129,7 @@ interface TransactOptions<T> extends Pick<OnceOptions<Response>, "secret"> {
 /** What a handler gets besides the Hono context; `C` is what the caller may do, as confirmed in a transaction. */
 interface SignedInCall<P, Q, B, C = unknown, D = unknown> {
   requestId: string;
-  /** The dependencies; its database and client of the Kubernetes API take the shares of the request's tenant. */
+  /** The dependencies; its database and Kubernetes client count in the shares of the request's tenant. */
   deps: D;
   /** Path parameters; UUIDs in lower case. */
   params: P;

@@ -74,7 +74,7 @@ type Named = Pick<Collection<never, never>, "noun" | "parent" | "takenNameCode">
 /**
  * Throws unless a name, letter case aside, is free in the parent for this object: 409 already_exists or 422 (`takenNameCode`) when
  * another one has it, 409 operation_in_progress while another one is being written with it. An earlier write of the same object
- * gives the name up. Call it, and insert the intent, under the lock of the organization's row.
+ * releases the name. Call it, and insert the intent, under the lock of the organization's row.
  */
 export async function requireFreeName(
   tx: Queryable,
@@ -103,7 +103,7 @@ async function findNameUse(
 ): Promise<"free" | "taken" | "in_flight"> {
   const isNamed = sql`scope = ${parent.id} and name_key = ${name.toLowerCase()}`;
   const [row] = await tx.execute<{ taken: boolean; in_flight: boolean }>(sql`
-    with given_up as (
+    with released_name as (
       update ${writeIntents} set name_key = null where ${isNamed} and object_id = ${objectId}
     )
     select exists (select from (${selectNameHolders(parent.noun)}) as holders

@@ -17,7 +17,7 @@ const READ_BACK_MS = 5_000;
 
 /**
  * For every write that has an intent: kube-apiserver has stored it by then, or never does. Its last attempt begins within 25 s, so
- * that all is over when the sweep takes the intent for one of a write that was not made.
+ * that all is over when the job `write-intents` takes the intent for one of a write that was not made.
  */
 export const SERVER_TIMEOUT_MS = 25_000;
 

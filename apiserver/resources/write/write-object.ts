@@ -84,9 +84,9 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
 }
 
 /**
- * Repeats a write until it is made: undefined means that the object has changed since it was read. It runs under the write lock,
- * but for a dry run, for which nothing waits and which ends with its client, and what was authorized before, such as a revocation:
- * that has no slot and does not wait. Throws 409 conflict after 25 s.
+ * Repeats a write until it is made: undefined means that the object has changed since it was read. It runs under the write lock. Two
+ * kinds of write do not: a dry run, which ends with its client, and what was authorized before (`asAuthorized`), such as a revocation,
+ * which has no slot. Throws 409 conflict after 25 s.
  */
 async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
