@@ -34,7 +34,8 @@ const POOL = { name: "web", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 
 
 beforeAll(async () => {
   [api, deliveries, receiver] = await Promise.all([
-    startInvoicingApp(),
+    // As many connections as in an installation, where what goes out together waits for no other.
+    startInvoicingApp({ poolSize: 16 }),
     startTestDeliveries(),
     startReceiver(),
   ]);

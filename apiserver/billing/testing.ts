@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createId } from "../../shared/program/id.ts";
 import type { Database } from "../db/client.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp, type TestApp, type TestAppChanges } from "../testing/app.ts";
 import { toPdfOfCreditNote } from "./credit-notes/present.ts";
 import {
   insertCreditNote,
@@ -56,8 +56,8 @@ export const TEST_SUPPLIER = {
 };
 
 /** The API of a supplier in Germany. A vCPU costs 31 EUR a month, so that in January each day of one costs a euro. */
-export async function startInvoicingApp(): Promise<TestApp> {
-  const api = await startTestApp();
+export async function startInvoicingApp(changes?: TestAppChanges): Promise<TestApp> {
+  const api = await startTestApp(changes);
   const invoicing = { supplier: TEST_SUPPLIER, vatBasisPoints: { DE: 1900, FR: 2000 }, numberPrefix: "TEST" };
   api.deps.config = { ...api.deps.config, invoicing };
   const changedBy = { kind: "staff", userId: createId(), email: null } as const;

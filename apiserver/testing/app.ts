@@ -88,6 +88,8 @@ export interface TestAppChanges {
   /** Share this one's database, as another replica does; close it before that one. */
   replicaOf?: TestApp;
   log?: Logger;
+  /** Connections of its pool (default 4, of which a tenant has one). */
+  poolSize?: number;
   attachmentStorage?: AttachmentStorage;
   /** Entries of deletions wait for the names of the deleters. */
   auditWebhookToken?: string;
@@ -105,7 +107,7 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
     changes.replicaOf === undefined
       ? await createTestDatabase(stack.databaseUrl)
       : { url: changes.replicaOf.deps.config.databaseUrl, drop: async () => undefined };
-  const clients = connectDatabase(database.url, { poolSize: 4 });
+  const clients = connectDatabase(database.url, { poolSize: changes.poolSize ?? 4 });
   const transport = createTransport({ connection: loadConnection(stack.programKubeconfigs.tests) });
   const draining = new AbortController();
   const metrics = createRegistry();

@@ -20,7 +20,10 @@ const bytes = customType<{ data: Buffer }>({ dataType: () => "bytea" });
 /** No foreign key: an insert would wait for the transaction that has locked the organization. */
 const orgId = () => uuid("org_id").notNull();
 
-/** What a delivery was made for: an event as it happened, or an operation of the tenant. */
+/**
+ * What a delivery was made for: an event as it happened, a test, one delivery again (redelivery), or the events that the webhook
+ * has missed since a time (recovery).
+ */
 export const DELIVERY_TRIGGERS = ["event", "test", "redelivery", "recovery"] as const;
 export type DeliveryTrigger = (typeof DELIVERY_TRIGGERS)[number];
 export const DELIVERY_STATUSES = ["pending", "delivered", "failed", "cancelled"] as const;

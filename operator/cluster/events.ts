@@ -170,7 +170,7 @@ export function reportWithoutCluster(capi: CapiCluster | undefined, now: Date): 
   const requeueAfterMs = remainingMs(capi.metadata.creationTimestamp, RESTORED_WITHIN_MS, now);
   if (requeueAfterMs !== undefined) return { events: [], requeueAfterMs };
   const { namespace, name } = capi.metadata;
-  const note = `The Cluster ${namespace}/${name} of Marina is gone or was released, and this cluster runs on unseen. Restore the Cluster from a backup, or delete this cluster.`;
+  const note = `The Cluster ${namespace}/${name} of Marina is gone or has lost its finalizer, and this cluster runs on unseen. Restore the Cluster from a backup, or delete this cluster.`;
   const event: RecordedEvent = {
     regarding: referTo(capiClusterKind, capi.metadata),
     type: "Warning",

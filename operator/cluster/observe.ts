@@ -147,7 +147,7 @@ export interface ObservedAccessHealth {
   attempts: AccessAttempts;
   /** Why a ClusterAccess waits for its tenant's API server, for each that does. */
   failures: readonly TenantFailure[];
-  /** What this process knows of the rights in it, and of its registration. */
+  /** What this process knows of the rights in it, and of its registration (`spec.registration`). */
   tenantRecord: TenantRecord;
 }
 

@@ -34,7 +34,7 @@ export function choosePools(
 ): PoolChoice {
   const { capi, settings, rejected } = observed;
   const livePools = readLivePools(capi?.object);
-  // Where the class sets taints by its own variable, the gate says nothing.
+  // Where the class sets taints by its own variable, the feature gate MachineTaintPropagation says nothing.
   const areTaintsRejected = rejected.has("taints") && !variables.has("nodeTaints");
   const choice: PoolChoice = { pools: [], unapplied: [] };
   for (const one of observed.pools.filter((each) => isDesired(observed, each, now))) {

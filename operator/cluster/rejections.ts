@@ -223,7 +223,7 @@ export function addRejected(
   return { rejected: new Map([...rejected, ["unknown", failure.message]]), upgradeRejection };
 }
 
-/** Cluster API does not show which gates it has: the taints that it rejected are tried again after this time. */
+/** Cluster API does not show which feature gates it has: the taints that it rejected are tried again after this time. */
 const TAINTS_AGAIN_AFTER_MS = 600_000;
 /** Any other rejected part: its cause may have ended unnoticed. */
 const AGAIN_AFTER_MS = 60_000;

@@ -106,7 +106,7 @@ function isDeletionRequested({ cluster }: ObservedCluster): boolean {
 const REGISTERED_WITHIN_MS = 30_000;
 
 /**
- * For how many ms the deletion of a cluster has to wait because Cluster API is still registering a pool: a MachineSet that
+ * For how many ms the deletion of a cluster has to wait because Cluster API has not set its finalizers of a pool yet: a MachineSet that
  * is deleted in that moment keeps its finalizers and blocks the cluster forever (see `CapiPoolState.registered`).
  * Undefined = delete it now.
  */
@@ -121,7 +121,7 @@ export function findClusterDeletionWait(
   return remainingMs(cluster.metadata.deletionTimestamp, REGISTERED_WITHIN_MS, now);
 }
 
-/** For how many ms a deleted pool stays in the topology because Cluster API is still registering it. Undefined = remove it now. */
+/** For how many ms a deleted pool stays in the topology because Cluster API has not set its finalizers yet. Undefined = remove it now. */
 export function findPoolRemovalWait(
   { capi }: Pick<ObservedCluster, "capi">,
   pool: ObservedClusterPool,

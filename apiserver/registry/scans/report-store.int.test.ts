@@ -17,7 +17,7 @@ const digestOf = (n: number) => `sha256:${String(n).padStart(64, "0")}`;
 const usedAtOf = (n: number) => new Date(Date.parse("2026-05-01T00:00:00Z") + n * 60_000);
 
 /** The report of an image that was used at that minute, in so many bytes that do not compress. */
-const insertReport = (orgId: string, n: number) =>
+const insertReport = (orgId: string, n: number, bytes = REPORT_BYTES) =>
   api.deps.db.insert(registryScans).values({
     orgId,
     digest: digestOf(n),
@@ -28,18 +28,18 @@ const insertReport = (orgId: string, n: number) =>
     scannedAt: usedAtOf(n),
     databaseVersion: "1",
     summary: SUMMARY,
-    vulnerabilities: [
-      {
-        ID: "CVE-1",
-        Package: "zlib",
-        Version: "1",
-        FixVersion: "",
-        Severity: "Critical",
-        Links: [],
-        Description: randomBytes(REPORT_BYTES / 2).toString("hex"),
-      },
-    ],
+    vulnerabilities: bytes === 0 ? [] : [aVulnerability(bytes)],
   });
+
+const aVulnerability = (bytes: number) => ({
+  ID: "CVE-1",
+  Package: "zlib",
+  Version: "1",
+  FixVersion: "",
+  Severity: "Critical" as const,
+  Links: [],
+  Description: randomBytes(bytes / 2).toString("hex"),
+});
 
 async function listKept(orgId: string): Promise<boolean[]> {
   const rows = await api.deps.db
@@ -71,6 +71,14 @@ test("beyond the bytes that an organization may keep, the reports that were not 
   const { used } = (await readReportStore(db, orgId)).image_scan_report_bytes;
   expect(used).toBeGreaterThan(2 * REPORT_BYTES);
   expect(used).toBeLessThanOrEqual(3.5 * REPORT_BYTES);
+});
+
+test("an empty report stays, which frees nothing", async () => {
+  const orgId = await api.createOrganization();
+  await insertReport(orgId, 0, 0);
+  for (let n = 1; n < 3; n++) await insertReport(orgId, n);
+  await dropOldReports(api.deps.db, orgId, 1.5 * REPORT_BYTES);
+  expect(await listKept(orgId)).toEqual([true, false, true]);
 });
 
 test("a report that is stored drops those that its organization may no longer keep", async () => {

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, isNull, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 import { chunk } from "../../db/statement.ts";
 import type { QuotaFigures } from "../../http/errors.ts";
@@ -25,7 +25,7 @@ export async function readReportStore(
 
 /**
  * Drops the vulnerabilities of those images of an organization that were not pushed, pulled or requested for longest, until its
- * reports have at most `maxBytes`. What they counted stays; without the version of a database they are not scanned again by themselves.
+ * reports have at most `maxBytes`; an empty list stays, for it frees nothing. What they counted stays; without the version of a database they are not scanned again by themselves.
  */
 export async function dropOldReports(
   tx: Queryable,
@@ -38,7 +38,7 @@ export async function dropOldReports(
   const reports = tx
     .select({ digest, total: total.as("total") })
     .from(registryScans)
-    .where(and(isOfOrganization, isNotNull(vulnerabilities)))
+    .where(and(isOfOrganization, sql`${vulnerabilities} <> '[]'::jsonb`))
     .as("report");
   const beyond = tx
     .select({ digest: reports.digest })

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { StoredManifest } from "../backend/backend.ts";
-import { readBlobs } from "./measure.ts";
+import { countUnread, readBlobs } from "./measure.ts";
 
 const REPOSITORY = "org-1/web";
 const MANIFEST_BYTES = 10;
@@ -113,7 +113,11 @@ test("of very many blobs as many are read as 10,000 requests find, and an image 
   };
   const [asked, found] = await readLayers(20_000);
   expect([asked.length, found?.isWhole]).toEqual([9999, false]);
-  expect((await readLayers(9000))[1]).toMatchObject({ isWhole: true });
+  const measured = sumOf(found?.blobs);
+  expect(sumOf(found && countUnread(found, "top", 5000))).toBe(measured + 5000);
+  const [, whole] = await readLayers(9000);
+  expect(whole).toMatchObject({ isWhole: true });
+  expect(whole && countUnread(whole, "top", 5000)).toEqual(whole?.blobs);
 });
 
 test("an image that is being read when the time is over takes nothing yet", async () => {

@@ -50,10 +50,20 @@ export async function completeMeasurement(
     const image = { repository: `${repositoryPrefix(orgId)}${name}`, digest };
     const read = await readBlobs(backend, image, sizes, signal);
     if (read === undefined) continue;
-    await insertImage(db, { orgId, digest, blobs: read.blobs });
+    const blobs = countUnread(read, digest, measurement.before?.pushedBytes ?? 0);
+    await insertImage(db, { orgId, digest, blobs });
     if (!read.isWhole) log.warn({ orgId, digest }, "an image has more parts than are measured");
   }
   await storeMeasurement(db, orgId, { tagCount, ...measurement });
+}
+
+/** What was pushed since the last measurement may be in the parts of an image that were not read: it counts until that is gone. */
+export function countUnread(
+  { blobs, isWhole }: ImageBlobs,
+  digest: string,
+  pushedBytes: number,
+): Record<string, number> {
+  return isWhole ? blobs : { ...blobs, [`unread parts of ${digest}`]: pushedBytes };
 }
 
 /** When an image has more blobs, the smaller ones count as one blob that no other image shares. */

@@ -11,9 +11,9 @@ const place = { orgId, namespace: cluster.namespace, objectName: cluster.name };
 test.each([
   ["the records have it where the pool looks for it", place, "own"],
   ["there is no record of it yet", undefined, "unrecorded"],
-  ["it is another organization's", { ...place, orgId: createId() }, "foreign"],
-  ["it is in another Namespace", { ...place, namespace: "org-other" }, "foreign"],
-  ["it has another name", { ...place, objectName: "other" }, "foreign"],
+  ["it is another organization's", { ...place, orgId: createId() }, "misplaced"],
+  ["it is in another Namespace", { ...place, namespace: "org-other" }, "misplaced"],
+  ["it has another name", { ...place, objectName: "other" }, "misplaced"],
 ])("a pool's cluster, when %s", (_, recorded, result) => {
   expect(classifyCluster(pool, recorded)).toBe(result);
 });
@@ -23,7 +23,7 @@ test("clusters are written whatever is recorded, and pools only with their own c
   expect(separatePools(items, new Map([[cluster.id, place]])).writable).toEqual(items);
   expect(separatePools(items, new Map())).toEqual({
     writable: items.slice(0, 1),
-    foreign: [],
+    misplaced: [],
     unrecorded: [pool.id],
   });
 });

@@ -172,17 +172,17 @@ function toRecord(kind: Batch["kind"], object: ProjectedObject): typeof objectRe
 export function classifyCluster(
   { orgId, namespace, object }: Pick<ProjectedNodePool, "orgId" | "namespace" | "object">,
   recorded: RecordedPlace | undefined,
-): "own" | "foreign" | "unrecorded" {
+): "own" | "misplaced" | "unrecorded" {
   if (recorded === undefined) return "unrecorded";
   const named = { orgId, namespace, objectName: object.spec.clusterName };
-  return isSamePlace(named, recorded) ? "own" : "foreign";
+  return isSamePlace(named, recorded) ? "own" : "misplaced";
 }
 
 /** Observations of objects, without the pools that must not be written. */
 export interface SeparatedPools<T> {
   writable: T[];
   /** Ids of pools whose cluster is another one. */
-  foreign: string[];
+  misplaced: string[];
   /** Ids of pools whose cluster had no record yet: they come again. */
   unrecorded: string[];
 }
@@ -192,7 +192,7 @@ export function separatePools<T extends { object: ProjectedObject }>(
   items: readonly T[],
   recorded: ReadonlyMap<string, RecordedPlace>,
 ): SeparatedPools<T> {
-  const separated: SeparatedPools<T> = { writable: [], foreign: [], unrecorded: [] };
+  const separated: SeparatedPools<T> = { writable: [], misplaced: [], unrecorded: [] };
   for (const item of items) {
     const { object } = item;
     const ownership = isPool(object) ? classifyCluster(object, recorded.get(object.clusterId)) : "own";

@@ -18,7 +18,7 @@ import { findServedIds, findStored, mayReplace, retireReplaced, type Stored, wri
 import { deletedEntry, hasNewTransitions, recordTransitions, transitionEntriesOf } from "./transitions.ts";
 
 /** What became of observations. */
-export interface Projected {
+export interface ProjectionOutcome {
   /** The ids of objects that were refused: another object has their id, or the id of their cluster. */
   refused: string[];
   /** The ids of pools that were not written because their cluster has no record yet. */
@@ -37,7 +37,7 @@ export async function projectObservations(
   tx: Queryable,
   observations: readonly Observation[],
   config: AuditEventsConfig = {},
-): Promise<Projected> {
+): Promise<ProjectionOutcome> {
   await beginProjection(tx, observations);
   const refused: string[] = [];
   const unrecorded: string[] = [];
@@ -84,7 +84,7 @@ interface Upsert {
   first: Observation["first"];
 }
 
-interface UpsertOutcome extends Projected {
+interface UpsertOutcome extends ProjectionOutcome {
   /** The clusters whose records were written, by id. */
   recorded: ReadonlyMap<string, RecordedPlace>;
   events: NewStatusEvent[];
@@ -114,9 +114,9 @@ async function upsert(
   });
   const {
     writable: upserts,
-    foreign,
+    misplaced,
     unrecorded,
-  } = await separateForeignPools(tx, kind, found, recordedBefore);
+  } = await separateMisplacedPools(tx, kind, found, recordedBefore);
   const introduced = upserts.filter(needsRecord);
   const records = await upsertRecords(tx, kind, introduced.map(toObject));
   const recorded = kind === "cluster" ? introduced.filter(({ object }) => records.has(object.id)) : [];
@@ -146,7 +146,7 @@ async function upsert(
     recorded: new Map(recorded.map(({ object }) => [object.id, placeOf(object)])),
     webhookEvents,
     missedTransitions: missed,
-    refused: [...foreign, ...upserts.filter(isRefused).map(({ object }) => object.id)],
+    refused: [...misplaced, ...upserts.filter(isRefused).map(({ object }) => object.id)],
     unrecorded,
     events: accepted.flatMap(({ object, stored }) => {
       const previousStatus =
@@ -160,13 +160,13 @@ async function upsert(
  * A pool that is new or comes under another cluster is compared with the record of that cluster. `recordedBefore` are
  * the records that this transaction has written.
  */
-async function separateForeignPools(
+async function separateMisplacedPools(
   tx: Queryable,
   kind: Batch["kind"],
   upserts: readonly Upsert[],
   recordedBefore: ReadonlyMap<string, RecordedPlace>,
 ): Promise<SeparatedPools<Upsert>> {
-  if (kind === "cluster") return { writable: [...upserts], foreign: [], unrecorded: [] };
+  if (kind === "cluster") return { writable: [...upserts], misplaced: [], unrecorded: [] };
   const introduced = upserts.filter(needsRecord);
   const clusterIds = introduced
     .map(({ object }) => clusterIdOf(object))

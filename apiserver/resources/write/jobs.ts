@@ -140,7 +140,7 @@ async function settleIntents({ config, db, kube, log }: Deps, stale: readonly Wr
 }
 
 /**
- * Which of the pending intents of one object have had their effect, from the current object or the last observed one: a
+ * Which of the pending intents of one object have had their effect, from the live object or the last observed one: a
  * creation when an object with this id exists or existed, a deletion when it is being deleted or does not exist, a
  * change when the object carries its request id, or when a later change built on it.
  */

@@ -214,7 +214,7 @@ export function composeOperations(
 ): JsonPatchOperation[] {
   const { uid, generation, resourceVersion, annotations: present } = live.metadata;
   const lastRequestId = present?.[ANNOTATION_REQUEST_ID];
-  const current: Fields = { ...live.spec };
+  const liveSpec: Fields = { ...live.spec };
   return [
     { op: "test", path: "/metadata/uid", value: uid },
     ...(lastRequestId === undefined
@@ -228,9 +228,9 @@ export function composeOperations(
       operation("add", ["metadata", "annotations", name], value),
     ),
     ...Object.entries(spec).flatMap(([field, value]) => {
-      const merged = mergeValue(current[field], value);
+      const merged = mergeValue(liveSpec[field], value);
       if (merged !== undefined) return [operation("add", ["spec", field], merged)];
-      return current[field] === undefined ? [] : [operation("remove", ["spec", field])];
+      return liveSpec[field] === undefined ? [] : [operation("remove", ["spec", field])];
     }),
   ];
 }

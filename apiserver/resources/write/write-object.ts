@@ -278,7 +278,7 @@ async function resultWithoutWrite<T extends KubeObject, P extends ObjectRef, E>(
   return { object: collection.project(live), effects: dryRun ? await effects?.(deps.db) : undefined };
 }
 
-/** The current object in the Kubernetes API. Throws 404 for a deleted one, which is not served afterwards. */
+/** The live object. Throws 404 for a deleted one, which is not served afterwards. */
 async function readLive<T extends KubeObject, P extends ObjectRef>(
   deps: Pick<Deps, "config" | "db" | "kube">,
   collection: Collection<T, P>,

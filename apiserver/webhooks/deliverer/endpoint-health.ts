@@ -30,7 +30,7 @@ export interface EndpointAttempt {
   statusCode: number | null;
 }
 
-/** Whether a failure counts against the endpoint: a delivery that a user requested is not an event that it missed. */
+/** Whether a failure counts against the endpoint: a test and a redelivery are no events that it misses. */
 export function countsAgainstEndpoint(trigger: DeliveryTrigger): boolean {
   return trigger === "event" || trigger === "recovery";
 }
