@@ -89,19 +89,26 @@ test.each(["updateOrganization", "createOrganization"])(
   },
 );
 
-test("the ticket of an organization that is deleted meanwhile is not opened again", async () => {
-  const { api, organization } = fixture;
-  const operation = findOperation("updateAdminTicket");
-  const caller = await fixture.addStaff();
-  const { response } = await fixture.endUnderWay(
-    { operation, caller, body: { status: "open" } },
-    async (sql) => {
-      await sql`update tickets set status = 'closed' where org_id = ${organization.id}`;
-      await sql`update organizations set deleted_at = now() where id = ${organization.id}`;
-    },
-  );
-  const tickets = await api.deps.sql`select status from tickets where org_id = ${organization.id}`;
-  await api.deps.sql`update organizations set deleted_at = null where id = ${organization.id}`;
-  expect(response.status).toBe(404);
-  expect(new Set(tickets.map(({ status }) => status))).toEqual(new Set(["closed"]));
-});
+test.each([
+  ["deleted", "deleted_at", 404],
+  ["being deleted", "deleting_at", 409],
+])(
+  "the ticket of an organization that is %s meanwhile is not opened again",
+  async (_what, column, status) => {
+    const { api, organization } = fixture;
+    const operation = findOperation("updateAdminTicket");
+    const caller = await fixture.addStaff();
+    const { response } = await fixture.endUnderWay(
+      { operation, caller, body: { status: "open" } },
+      async (sql) => {
+        await sql`update tickets set status = 'closed' where org_id = ${organization.id}`;
+        await sql`update organizations set ${sql(column)} = now() where id = ${organization.id}`;
+      },
+    );
+    const { sql } = api.deps;
+    const tickets = await sql`select status from tickets where org_id = ${organization.id}`;
+    await sql`update organizations set ${sql(column)} = null where id = ${organization.id}`;
+    expect(response.status).toBe(status);
+    expect(new Set(tickets.map((ticket) => ticket.status))).toEqual(new Set(["closed"]));
+  },
+);
