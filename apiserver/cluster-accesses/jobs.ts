@@ -88,22 +88,21 @@ async function deleteWithoutId(
 ): Promise<void> {
   const { namespace, name, uid = "" } = metadata;
   try {
-    await db.transaction(async (tx) => {
-      await recordSystemAudits(tx, SWEEP, [
-        {
-          action: "cluster_access.revoke",
-          orgId,
-          target: { kind: "cluster_access", id: uid },
-          before: { cluster_id: clusterId, subject: spec.subject, ttl_seconds: spec.ttlSeconds },
-          result: "done",
-        },
-      ]);
-      await kube.delete(clusterAccessKind, namespace, name, { uid, signal });
-    });
+    await kube.delete(clusterAccessKind, namespace, name, { uid, signal });
   } catch (error) {
     // Another object has its name by now: the next run looks at that.
-    if (!(error instanceof KubeError && error.isConflict)) throw error;
+    if (error instanceof KubeError && error.isConflict) return;
+    throw error;
   }
+  await recordSystemAudits(db, SWEEP, [
+    {
+      action: "cluster_access.revoke",
+      orgId,
+      target: { kind: "cluster_access", id: uid },
+      before: { cluster_id: clusterId, subject: spec.subject, ttl_seconds: spec.ttlSeconds },
+      result: "done",
+    },
+  ]);
 }
 
 /** The cluster in the label of an access, or the one that it names where the label holds no id. */
