@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, inArray, isNotNull, isNull, type Placeholder, sql } from "drizzle-orm";
 import type { Labels } from "../../shared/crd/labels.ts";
 import { mapAmounts, type QuotaAmounts, type QuotaName } from "../../shared/crd/quota.ts";
-import { NIL_ID } from "../../shared/program/id.ts";
+import { isId, NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import { prepareStatement } from "../db/statement.ts";
@@ -88,7 +88,7 @@ export async function findKnownOrganizations(db: Queryable, orgIds: readonly str
   const rows = await db
     .select({ id: organizations.id })
     .from(organizations)
-    .where(inArray(organizations.id, [...new Set(orgIds)]));
+    .where(inArray(organizations.id, [...new Set(orgIds)].filter(isId)));
   return new Set(rows.map(({ id }) => id));
 }
 
@@ -217,7 +217,7 @@ export async function markDeleted(
   return row;
 }
 
-/** Which of these organizations are deleted. */
+/** Which of these organizations are deleted; what is no id is none. */
 export async function findDeletedOrganizations(
   db: Queryable,
   orgIds: readonly string[],
@@ -225,7 +225,7 @@ export async function findDeletedOrganizations(
   const rows = await db
     .select({ id: organizations.id })
     .from(organizations)
-    .where(and(inArray(organizations.id, [...orgIds]), isNotNull(organizations.deletedAt)));
+    .where(and(inArray(organizations.id, orgIds.filter(isId)), isNotNull(organizations.deletedAt)));
   return new Set(rows.map(({ id }) => id));
 }
 

@@ -10,6 +10,7 @@ import {
   type StorageInventoryStatus,
   storageInventoryKind,
 } from "../../shared/crd/storage-inventory.ts";
+import { openTestApi } from "../../shared/crd/testing.ts";
 import { auditLog } from "../audit/table.ts";
 import { startTestApp } from "../testing/app.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
@@ -18,6 +19,7 @@ import { storageQuotaJobs } from "./jobs.ts";
 import { updateStorageQuota } from "./store.ts";
 
 const api = setUp(startTestApp);
+const kubernetes = setUp(openTestApi);
 let orgId: string;
 let namespace: string;
 let path: string;
@@ -223,7 +225,10 @@ describe("the StorageInventory", () => {
     expect((await readInventory())?.metadata.generation).toBe(aligned?.metadata.generation);
   });
 
-  test("of a deleted organization is removed, whatever else keeps its Namespace", async () => {
+  test("of a deleted organization is removed, whatever else keeps its Namespace, beside those of no organization", async () => {
+    const metadata = { name: STORAGE_INVENTORY_NAME, namespace: kubernetes.namespace };
+    const by = { fieldManager: "kubectl" };
+    await kubernetes.client.create(storageInventoryKind, { metadata, spec: {} }, by);
     await api.request("DELETE", `/api/v1/organizations/${orgId}`);
     await runJobs();
     expect(await readInventory()).toBeUndefined();

@@ -1,8 +1,8 @@
-import { z } from "zod";
 import { type Event, eventKind } from "../../../shared/kube/core-kinds.ts";
 import { objectKey } from "../../../shared/kube/object.ts";
 import { createReflector } from "../../../shared/kube/reflector.ts";
 import { createStore } from "../../../shared/kube/store.ts";
+import { isId } from "../../../shared/program/id.ts";
 import type { Deps } from "../../deps.ts";
 import { appendFeedEvents, findHarvested, type NewSystemEvent } from "../../events/feed.ts";
 import { findClusterIdsOfPools, findProjectedPlaces } from "../../resources/project/index.ts";
@@ -95,9 +95,4 @@ async function storeEvents(deps: Deps, batch: readonly Work[]): Promise<Work[]> 
   });
   if (events.length > 0) await deps.db.transaction((tx) => appendFeedEvents(tx, events));
   return fresh.filter(({ event }) => !places.has(event.regardingUid));
-}
-
-/** A label can hold any text; the database accepts only UUIDs. */
-function isId(text: string | undefined): text is string {
-  return z.guid().safeParse(text).success;
 }
