@@ -178,7 +178,7 @@ function composeConditions(
     facts.rulesProblem === undefined && areRulesShown(facts)
       ? findInfrastructureReadMs(facts.observed, now)
       : undefined,
-    ...facts.pools.map((pool) => pool.progress.nextUnhealthyInMs),
+    ...facts.pools.map((pool) => pool.progress.nextChangeInMs),
   ]);
   const { conditions } = withOwnConditions({ conditions: [...summary, ...details] }, clusterConditionTypes);
   return { conditions, requeueAfterMs };

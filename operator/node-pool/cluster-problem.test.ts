@@ -160,9 +160,10 @@ describe.each(rows)("a pool of a cluster that is stalled for %s (%i)", (reason, 
     expectCause(poolOf(changed).withSpec(spec), !isApplied, type);
   });
 
-  test("names it for its deletion exactly where Cluster API keeps it", () => {
+  test("names it for its deletion exactly where Cluster API keeps it, and not while that may be passed on", () => {
     const deleted = change(fixture, "deleted");
-    const pool = poolOf(deleted.reconciled()).deleting();
+    expect(poolOf(deleted).deleting().after(9).condition("Stalled")).toBeUndefined();
+    const pool = poolOf(deleted.reconciled()).deleting().after(10);
     expect(pool.condition("Ready")?.reason).toBe("Deleting");
     expect(pool.plan().status?.phase).toBe("Deleting");
     const isKept = entryOf(deleted) !== undefined;
@@ -196,7 +197,12 @@ test("a pool of a cluster whose deletion Cluster API rejects waits for that", ()
   const failed = deleting.with({ applyFailure: { kind: "rejected", message: "denied by policy" } });
   const { cluster } = failed.observed;
   const metadata = { ...cluster.metadata, generation: 2 };
-  const pool = poolOf(failed.with({ cluster: { ...cluster, metadata } })).deleting();
+  const fresh = poolOf(failed.with({ cluster: { ...cluster, metadata } })).deleting();
+  expect(fresh.plan().requeueAfterMs).toBe(10_000);
+  const pool = fresh.after(10);
+  const { capi } = pool.observed;
+  const goes = pool.with({ capi: capi && { ...capi, deletedAt: pool.now.toISOString() } });
+  expect(goes.condition("Stalled")).toBeUndefined();
   const message = expect.stringMatching(
     /^The node pool is deleted with the cluster demo\. .*denied by policy\. Ask/,
   );
@@ -240,28 +246,6 @@ describe("while Cluster API is paused by hand, nothing is being done about", () 
     expect(conditionOf(plan, "Upgrading")).toMatchObject(upgrading);
     expect(conditionOf(plan, "Reconciling")).toMatchObject({ status: "True", reason: "Paused" });
   });
-});
-
-test.each<[string, PoolFixture, "True" | "Unknown"]>([
-  ["before the first is there", aPool().withCapi({ desired: 2, nodes: 0 }), "Unknown"],
-  ["while its machines are not seen yet", aPool().withCapi({ desired: 2, nodes: 2, ready: 0 }), "Unknown"],
-  [
-    "while its only machine goes that never joined",
-    aPool({ desiredNodes: 1 })
-      .withCapi({ desired: 1, nodes: 1, ready: 0 })
-      .with({ machines: [{ ...makeMachine("a"), node: undefined, deleting: true }] }),
-    "Unknown",
-  ],
-  ["that it is not to have", aPool({ desiredNodes: 0 }).withNodes(0), "True"],
-  [
-    "of which one has joined",
-    aPool()
-      .withCapi({ desired: 2, nodes: 2, ready: 0 })
-      .with({ machines: [makeMachine("a")] }),
-    "True",
-  ],
-])("a pool without nodes is up to date only if it is to have none: nodes %s", (_, pool, status) => {
-  expect(pool.condition("UpToDate")?.status).toBe(status);
 });
 
 test("every problem of a cluster has a row", () => {

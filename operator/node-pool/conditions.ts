@@ -36,7 +36,7 @@ export function decidePoolConditions(
   const change = [
     ready.status === "False" && ready,
     scaling.status === "True" && scaling,
-    upToDate.status === "False" && upToDate,
+    upToDate.status !== "True" && upToDate,
   ].find((condition) => condition !== false);
   // Labels that nodes lack are reported once the nodes are there.
   const lacking = change === undefined && progress.nodes > 0 ? findUnpropagatedLabels(observed) : undefined;
@@ -154,7 +154,8 @@ function decideScaling(
   const differs = nodes !== desiredNodes || readyNodes !== desiredNodes;
   const isMadeAgain =
     progress.state === "absent" && observed.pool.status?.firstReadyAt !== undefined && differs;
-  if (progress.state !== "scaling" && !isMadeAgain) {
+  const isScaled = progress.state === "rollingOut" && observed.capi?.replicas !== desiredNodes;
+  if (progress.state !== "scaling" && !isMadeAgain && !isScaled) {
     const presentNodes = findPresentNodes(observed.livePool, observed.capi?.replicas);
     if (isCountReleased(observed.pool, presentNodes)) {
       const message = `No manager sets spec.desiredNodes any more, and no node is removed for its default of ${DEFAULT_NODES}: the pool keeps ${count(presentNodes, "node")}. ${ADVICE_BY_REASON.CountReleased.kubectl}`;
@@ -193,22 +194,26 @@ function decideUpToDate(
   const target = observed.cluster?.version;
   const isBehind = progress.version !== undefined && target !== undefined && progress.version !== target;
   const { upToDateNodes, desiredNodes } = progress;
+  const blocker = isDeleting(observed.pool) ? undefined : observed.blocker;
   const pause = progress.state === "converged" && !isBehind ? undefined : findPause(observed);
+  if (lacksNodes(observed, progress)) {
+    const { reason = "WaitingForNodes", clause = "." } = pause ?? {};
+    const cause = blocker ?? rejection ?? { reason, message: `There are no nodes yet${clause}` };
+    return poolCondition(type, "Unknown", cause.reason, cause.message);
+  }
   if (pause !== undefined && (progress.state === "rollingOut" || isBehind)) {
     return poolCondition(type, "False", pause.reason, `The replacement of the nodes waits${pause.clause}`);
   }
   if (progress.state === "rollingOut") {
-    const message = `${describeRollout(upToDateNodes, desiredNodes)}${describeLeavingMachine(observed)}`;
+    const held = progress.isGiven ? "" : ` ${rejection?.message ?? "The newer settings of the pool follow."}`;
+    const message = `${describeRollout(upToDateNodes, desiredNodes)}${held}${describeLeavingMachine(observed)}`;
     return poolCondition(type, "False", "RollingOut", message);
   }
   if (isBehind) {
     const message = `Nodes run ${progress.version}; they follow the cluster to ${target}.`;
     return poolCondition(type, "False", "UpgradeInProgress", message);
   }
-  const { blocker } = observed;
-  const isKnown = !lacksNodes(observed, progress);
-  if (blocker !== undefined && !isDeleting(observed.pool))
-    return poolCondition(type, isKnown ? "False" : "Unknown", blocker.reason, blocker.message);
+  if (blocker !== undefined) return poolCondition(type, "False", blocker.reason, blocker.message);
   if (progress.state === "updating" || (progress.state === "scaling" && !progress.hasSettings)) {
     if (rejection !== undefined) return poolCondition(type, "False", rejection.reason, rejection.message);
     if (pause !== undefined)
@@ -219,10 +224,7 @@ function decideUpToDate(
     const message = `The new settings are being applied${counts}.${describeLeavingMachine(observed)}`;
     return poolCondition(type, "False", "Updating", message);
   }
-  if (isKnown) return poolCondition(type, "True", "UpToDate", "All nodes are as specified.");
-  const { reason = "WaitingForNodes", clause = "." } = pause ?? {};
-  const cause = rejection ?? { reason, message: `There are no nodes yet${clause}` };
-  return poolCondition(type, "Unknown", cause.reason, cause.message);
+  return poolCondition(type, "True", "UpToDate", "All nodes are as specified.");
 }
 
 /** Whether nothing is known of nodes: none of those that the pool is to have has joined. Counters run ahead of the machines. */

@@ -45,18 +45,36 @@ test("new settings that every node has are not counted as such while Cluster API
   });
 });
 
+const none = { desired: 2, ready: 0, settings: settingsOf() };
+const starting = aPool().withCapi(none);
+const unjoined = [false, true].map((deleting) => ({ ...makeMachine("a"), node: undefined, deleting }));
+const rolledNone = { ...none, rollingOut: true };
+const changed = aPool().withNodes(2).reconciled().withSpec({ vcpus: 4 });
+const rolling = changed.withCapi({ ...rolledNone, ready: 2 });
+const problem = { reason: "QuotaExceeded", message: "Too many. Ask for more." };
+
 test.each([
   { what: "Cluster API has not created it", pool: aPool(), status: "Unknown" },
   { what: "it has no machine", pool: aPool().withCapi({ desired: 2, nodes: 0 }), status: "Unknown" },
-  {
-    what: "no machine has joined",
-    pool: aPool()
-      .withCapi({ desired: 1, nodes: 1, ready: 0 })
-      .with({ machines: [makeMachine("a", { phase: "Provisioning", nodeRef: {} })] }),
-    status: "Unknown",
-  },
+  { what: "no machine has joined", pool: starting.with({ machines: unjoined }), status: "Unknown" },
+  { what: "none that gets new settings is there", pool: changed.withCapi(none), status: "Unknown" },
+  { what: "none that is replaced is there", pool: aPool().withCapi(rolledNone), status: "Unknown" },
   { what: "its nodes have joined", pool: aPool().withNodes(2), status: "True" },
+  { what: "one has joined", pool: starting.with({ machines: [makeMachine("a")] }), status: "True" },
   { what: "it is to have no nodes", pool: aPool({ desiredNodes: 0 }).withNodes(0), status: "True" },
 ])("whether its nodes are up to date is $status while $what", ({ pool, status }) => {
   expect(pool.condition("UpToDate")?.status).toBe(status);
+  if (status === "True") return;
+  expect(pool.condition("Reconciling")?.status).toBe("True");
+  expect(pool.plan().status?.phase).not.toBe("Ready");
+});
+
+test.each([
+  ["settings", "UpToDate", "The newer settings of the pool follow.", rolling],
+  ["settings that are held", "UpToDate", problem.message, rolling.withCluster({ problem })],
+  ["settings that are held", "Stalled", problem.message, rolling.withCluster({ problem })],
+  ["size", "Scaling", "Scaling to 4 nodes", rolling.withSpec({ desiredNodes: 4 })],
+])("while nodes are being replaced, new %s are named in %s", (_what, type, text, pool) => {
+  expect(pool.condition(type)?.message).toContain(text);
+  expect(pool.condition("UpToDate")).toMatchObject({ status: "False", reason: "RollingOut" });
 });

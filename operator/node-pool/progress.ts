@@ -4,7 +4,7 @@ import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { isAlwaysPropagated } from "../../shared/crd/node-metadata.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
-import { earliest } from "../../shared/program/time.ts";
+import { earliest, remainingMs } from "../../shared/program/time.ts";
 import { listNames } from "../../shared/program/wording.ts";
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
 import { PAUSED } from "../capi/tenant-messages.ts";
@@ -31,14 +31,21 @@ export interface PoolProgress {
   upToDateNodes: number;
   /** Cluster API has acted on all settings but the number of nodes. */
   hasSettings: boolean;
+  /** Cluster API has the present settings, whether or not it has acted on them. */
+  isGiven: boolean;
   version: string | undefined;
   /** Machines that have been unhealthy for longer than the threshold. */
   unhealthy: readonly CapiMachine[];
   /** Machines that have no node yet, the oldest first; of one second, by name. */
   joining: readonly CapiMachine[];
-  /** In how many ms the next unhealthy machine passes the threshold; undefined = none will. */
-  nextUnhealthyInMs: number | undefined;
+  /** For how many ms a deletion still counts as being passed on; undefined = no longer, or there is none. */
+  deletionWaitMs: number | undefined;
+  /** In how many ms that ends, or the next unhealthy machine passes the threshold; undefined = neither will. */
+  nextChangeInMs: number | undefined;
 }
+
+/** A deletion that nothing holds is passed on within this time: most problems of a cluster hold none. */
+const PASSED_ON_WITHIN_MS = 10_000;
 
 export interface MeasureOptions {
   nodeDegradedAfterSeconds: number;
@@ -73,7 +80,12 @@ export function measurePool(
   const dueInMs = (machine: CapiMachine) =>
     Date.parse(machine.unhealthy?.since ?? "") + nodeDegradedAfterSeconds * 1000 - now.getTime();
   const pending = unhealthy.map(dueInMs).filter((ms) => ms > 0);
-  const hasSettings = capi !== undefined && hasPoolSettings(capi) && upToDate.length === machines.length;
+  const isGiven = capi !== undefined && hasPoolSettings(capi);
+  const hasSettings = isGiven && upToDate.length === machines.length;
+  const { deletionTimestamp } = pool.metadata;
+  const deletionWaitMs = isDeleting(pool)
+    ? remainingMs(deletionTimestamp, PASSED_ON_WITHIN_MS, now)
+    : undefined;
   return {
     state: determineState(
       capi,
@@ -84,6 +96,7 @@ export function measurePool(
     nodes,
     readyNodes,
     hasSettings,
+    isGiven,
     upToDateNodes: Math.min(
       capi?.upToDateNodes ?? fallback?.upToDateNodes ?? 0,
       asSpecified.length < machines.length ? asSpecified.length : Infinity,
@@ -94,7 +107,8 @@ export function measurePool(
     joining: machines
       .filter((machine) => machine.node === undefined && !machine.deleting)
       .sort((left, right) => compare(left.createdAt, right.createdAt) || compare(left.name, right.name)),
-    nextUnhealthyInMs: earliest(pending),
+    deletionWaitMs,
+    nextChangeInMs: earliest([...pending, deletionWaitMs]),
   };
 }
 
@@ -177,7 +191,7 @@ const REJECTIONS = new Set(["RejectedByClusterAPI", "QuotaExceeded", "Unsupporte
 /** What keeps this pool from its desired state, of itself or of its cluster; undefined = nothing does. */
 export function findRejection(observed: ObservedPool, progress: PoolProgress): Problem | undefined {
   const { pool, cluster, unapplied, capi, livePool } = observed;
-  if (isDeleting(pool)) return findHeldDeletion(observed);
+  if (isDeleting(pool)) return progress.deletionWaitMs === undefined ? findHeldDeletion(observed) : undefined;
   if (unapplied !== undefined) return unapplied;
   if (cluster?.problem === undefined || cluster.deleting) return undefined;
   const problem = findHoldingProblem(cluster);
@@ -187,15 +201,15 @@ export function findRejection(observed: ObservedPool, progress: PoolProgress): P
   if (isNew && !REJECTIONS.has(problem.reason)) return undefined;
   if (livePool !== undefined && progress.state === "absent") return undefined;
   const isOpen =
-    progress.state === "absent" || progress.state === "updating" || capi?.replicas !== progress.desiredNodes;
+    !progress.isGiven || progress.state === "updating" || capi?.replicas !== progress.desiredNodes;
   if (!isOpen) return undefined;
   const message = `The node pool ${displayNameOf(pool)} cannot be changed: ${problem.message}`;
   return findLostCluster(observed) ?? { reason: problem.reason, message };
 }
 
 /** Why Cluster API is not told that the pool is deleted, or does not delete it with its cluster; undefined = nothing keeps it. */
-function findHeldDeletion({ cluster, livePool }: ObservedPool): Problem | undefined {
-  const problem = findHoldingProblem(cluster);
+function findHeldDeletion({ cluster, livePool, capi }: ObservedPool): Problem | undefined {
+  const problem = capi?.deletedAt === undefined ? findHoldingProblem(cluster) : undefined;
   if (cluster === undefined || problem === undefined || livePool === undefined) return undefined;
   const why = cluster.deleting
     ? `The node pool is deleted with the cluster ${cluster.name}.`

@@ -83,7 +83,7 @@ export function composePoolStatus(
   };
   return {
     status,
-    requeueAfterMs: earliest([reportWaitMs, progress.nextUnhealthyInMs, findEndWaitMs(pool, now)]),
+    requeueAfterMs: earliest([reportWaitMs, progress.nextChangeInMs, findEndWaitMs(pool, now)]),
   };
 }
 
@@ -133,7 +133,7 @@ export function summarizePoolPhase(conditions: Conditions): NodePoolPhase {
   // What is not up to date and does not change is blocked.
   const isChanging =
     findCondition(conditions, "Scaling")?.status === "True" ||
-    (findCondition(conditions, "UpToDate")?.status === "False" &&
+    (findCondition(conditions, "UpToDate")?.status !== "True" &&
       findCondition(conditions, "Reconciling")?.status === "True");
   return isChanging ? "Scaling" : "Ready";
 }
