@@ -81,6 +81,10 @@ spec:
       {{- end }}
 {{- end }}
 
+{{/*
+Without a limit: Marina sets that of each pool, and KubeadmControlPlane replaces one machine after another, never the only one, and
+none without which etcd would lose its quorum.
+*/}}
 {{- define "classes.health" -}}
 healthCheck:
   checks:
