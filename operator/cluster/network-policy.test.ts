@@ -151,14 +151,6 @@ describe("a part of the network policy that cannot be carried waits alone", () =
     expect(conditionOf(plan, POLICY)).toMatchObject({ status: "False", reason: "UnsupportedByClass" });
     expect(fixture.ready().observed.cluster.status?.phase).toBe("Ready");
   });
-
-  test("a new cluster is not made without its list", () => {
-    const plan = aCluster(restricted(LIST))
-      .with({ classes: withoutVariable("authorizedCIDRs") })
-      .plan();
-    expect(topologyOf(plan)).toBeUndefined();
-    expect(conditionOf(plan, "Stalled")).toMatchObject({ reason: "UnsupportedByClass" });
-  });
 });
 
 describe("the condition of the network rules is True only when the infrastructure has shown it", () => {
@@ -278,11 +270,5 @@ describe("the condition of the network rules is True only when the infrastructur
     expect(conditionOf(unknown.plan(), POLICY)).toMatchObject({ status: "True" });
     expect(needsInfrastructure(first.observed)).toBe(false);
     expect(first.with({ infrastructure: undefined }).plan().status).toBeUndefined();
-  });
-
-  test("without rules nothing has to be enforced", () => {
-    expect(aCluster().ready().observed.cluster.status?.conditions).toContainEqual(
-      expect.objectContaining({ type: POLICY, status: "True" }),
-    );
   });
 });

@@ -1,13 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { findCondition } from "../../shared/controller/conditions.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import { aPool } from "../node-pool/testing.ts";
 import { ALL_VARIABLES, makeClass, makePool } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { reconcileCluster } from "./reconcile.ts";
-import { aCondition, NOW, observeBlue, secondsAgo } from "./testing.ts";
+import { NOW, observeBlue } from "./testing.ts";
 import { conditionOf, topologyOf } from "./testing-plan.ts";
-import { reasonOf, statusAfter } from "./testing-status.ts";
+import { reasonOf } from "./testing-status.ts";
 
 const TAINTS_REJECTED = { rejected: new Map([["taints", "the gate is off"]] as const) };
 
@@ -72,22 +71,6 @@ describe("an apply that Cluster API does not accept", () => {
     expect(reasonOf(status ?? {}, "Reconciling")).toBe("True ClusterAPIUnavailable");
     expect(status?.phase).toBe("Provisioning");
   });
-  test.each([
-    [14, undefined],
-    [15, "True"],
-  ])("a rejection after the apply counts when it has lasted: %i s", (seconds, stalled) => {
-    const late = aCondition(
-      "TopologyReconciled",
-      "False",
-      "ReconcileFailed",
-      "failed to retrieve ClusterClass",
-    );
-    const observed = observeBlue({
-      capiFacts: { conditions: [{ ...late, lastTransitionTime: secondsAgo(seconds) }] },
-    });
-    expect(findCondition(statusAfter(observed).conditions, "Stalled")?.status).toBe(stalled);
-  });
-
   test("it keeps its network, for it is retried, and gives it up with its deletion at once", () => {
     const taken = aCluster().reconciled();
     const rejected = taken.with({

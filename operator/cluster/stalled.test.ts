@@ -81,15 +81,6 @@ test("a running cluster whose change is rejected stays Ready and reports the rej
   expect(plan.requeueAfterMs).toBe(60_000);
 });
 
-test("an unavailable Cluster API is waited for and nothing is Stalled", () => {
-  const plan = aCluster()
-    .with({ applyFailure: { kind: "unavailable", message: "failed calling webhook" } })
-    .plan();
-  expect(plan.status?.phase).toBe("Provisioning");
-  expect(conditionOf(plan, "Ready")).toMatchObject({ status: "False", reason: "ClusterAPIUnavailable" });
-  expect(conditionOf(plan, "Stalled")).toBeUndefined();
-});
-
 test("a rejection after the apply counts only when it persists", () => {
   const failed = makeCondition("TopologyReconciled", "False", {
     reason: "ReconcileFailed",

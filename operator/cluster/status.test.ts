@@ -244,36 +244,16 @@ describe("a wait that lasts", () => {
   });
 });
 
-describe("deleting", () => {
+test("a deletion reports what it waits for", () => {
   const deletion = { deletionTimestamp: secondsAgo(70) };
-  const deleting = (rest: Partial<ObservedCluster> & { capiFacts?: CapiFacts }) => {
-    const cluster = aCluster();
-    return observeBlue({ ...rest, cluster: { ...cluster, metadata: { ...cluster.metadata, ...deletion } } });
-  };
-  test("deletes pools and Cluster API's Cluster, keeps finalizer and subnet", () => {
-    const plan = reconcileCluster(deleting({ pools: [aClusterPool()] }), NOW);
-    expect(plan.remove.map((step) => step.kind.plural)).toEqual(["nodepools", "clusters"]);
-    expect(plan.releaseFinalizer).toBe(false);
-  });
-  test("reports what it waits for", () => {
-    const capiFacts = {
-      metadata: deletion,
-      conditions: [aCondition("Deleting", "True", "WaitingForWorkersDeletion", "* Machine x: draining")],
-    };
-    const status = statusAfter(deleting({ capiFacts }));
-    expect(status.phase).toBe("Deleting");
-    expect(findCondition(status.conditions, "Ready")?.message).toMatch(/Machine x: draining.*ask/);
-  });
-  test("releases subnet and finalizer when all is gone", () => {
-    const plan = reconcileCluster(deleting({ capi: undefined }), NOW);
-    expect(plan.remove.at(-1)).toMatchObject({ verb: "delete", name: "subnet-10-64-3-0" });
-    expect(plan.releaseFinalizer).toBe(true);
-  });
-  test("a copy releases its finalizer, not the subnet of the original", () => {
-    const plan = reconcileCluster(deleting({ capi: undefined, olderDuplicate: "org/original" }), NOW);
-    expect(plan.remove.map(({ kind }) => kind.plural)).toEqual(["rolebindings", "roles", "secrets"]);
-    expect(plan.releaseFinalizer).toBe(true);
-  });
+  const conditions = [aCondition("Deleting", "True", "WaitingForWorkersDeletion", "* Machine x: draining")];
+  const cluster = aCluster();
+  const deleting = { ...cluster, metadata: { ...cluster.metadata, ...deletion } };
+  const status = statusAfter(
+    observeBlue({ cluster: deleting, capiFacts: { metadata: deletion, conditions } }),
+  );
+  expect(status.phase).toBe("Deleting");
+  expect(findCondition(status.conditions, "Ready")?.message).toMatch(/Machine x: draining.*ask/);
 });
 
 test("a copy of a cluster is Stalled and gets nothing", () => {
