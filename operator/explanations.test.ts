@@ -66,6 +66,7 @@ describe("after a minute every wait and failure is explained in a sentence with 
       "WaitingForAutoscaler",
       "WaitingForAddOns",
       "RequestedOnly",
+      "ProviderUnreadable",
       ...access,
       ...addOns,
     ]);

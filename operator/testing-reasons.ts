@@ -31,6 +31,7 @@ const held = (fixture: ClusterFixture) => {
   return fixture.with({ cluster: { ...cluster, metadata } });
 };
 const RULES = { network: { authorizedCIDRs: ["203.0.113.0/24"] } };
+const UNREADABLE = { infrastructure: { isSettled: undefined, lists: [], unreadable: "example.com" } };
 const unreachable = { probe: { ok: false, message: "ECONNREFUSED" } };
 const etcdFailure = makeCondition("ControlPlaneAvailable", "False", { message: "etcd has no leader" });
 
@@ -191,6 +192,7 @@ export const inConditionsOnly: { clusters: [string, ClusterFixture][]; pools: [s
         .withSpec(RULES)
         .with({ classes: classWith({ mayIgnoreAuthorizedCIDRs: true }) }),
     ],
+    ["ProviderUnreadable", ready().withSpec(RULES).reconciled().capiConverged().with(UNREADABLE)],
     ["CredentialsFailed", withAttempts({ kubeconfig: refused, bindings: {} })],
     ["BindingsFailed", withAttempts({ kubeconfig: {}, bindings: refused })],
     ["TenantAPIUnreachable", withAttempts({ kubeconfig: {}, bindings: silent })],

@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
-import type { ManagedFieldsEntry } from "../../shared/kube/kind.ts";
-import { type InfrastructureCluster, readInfrastructure } from "./infrastructure.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import { defineKind, type ManagedFieldsEntry } from "../../shared/kube/kind.ts";
+import {
+  createInfrastructureReader,
+  type InfrastructureCluster,
+  readInfrastructure,
+} from "./infrastructure.ts";
 
 const NOW = new Date("2026-01-01T01:00:00Z");
 const LIST = ["203.0.113.0/24", "10.64.3.0/24"];
@@ -41,34 +46,49 @@ const readyAt = (observedGeneration: number | undefined, status: "True" | "False
   ...(observedGeneration !== undefined && { observedGeneration }),
 });
 
-test.each<[string, InfrastructureCluster["status"], boolean]>([
-  ["nothing", {}, false],
-  ["that it is ready, in the contract v1beta1", { ready: true }, true],
-  ["that it is provisioned, without conditions", { initialization: { provisioned: true } }, true],
-  ["Ready", { conditions: [readyAt(undefined)] }, true],
-  ["Ready of this generation", { observedGeneration: 3, conditions: [readyAt(3)] }, true],
-  ["Ready of a former generation", { conditions: [readyAt(2)] }, false],
-  ["a former generation", { observedGeneration: 2, conditions: [readyAt(undefined)] }, false],
-  [
-    "that it is provisioned but not Ready",
-    { initialization: { provisioned: true }, conditions: [readyAt(3, "False")] },
-    false,
-  ],
-])("infrastructure that reports %s is settled: %3$s", (_what, status, isSettled) => {
-  expect(readInfrastructure(anObject(status), NOW).isSettled).toBe(isSettled);
+test.each<[string, InfrastructureCluster["status"], number, boolean]>([
+  ["nothing", {}, 3600, false],
+  ["that it is ready, in the contract v1beta1", { ready: true }, 3600, true],
+  ["that it is provisioned, without conditions", { initialization: { provisioned: true } }, 3600, true],
+  ["that it is provisioned and no generation", { initialization: { provisioned: true } }, 0, false],
+  ["Ready and no generation", { conditions: [readyAt(undefined)] }, 29, false],
+  ["Ready and no generation", { conditions: [readyAt(undefined)] }, 30, true],
+  ["Ready of this generation", { observedGeneration: 3, conditions: [readyAt(3)] }, 0, true],
+  ["Ready of a former generation", { conditions: [readyAt(2)] }, 3600, false],
+  ["a former generation", { observedGeneration: 2, conditions: [readyAt(undefined)] }, 3600, false],
+  ["not Ready", { initialization: { provisioned: true }, conditions: [readyAt(3, "False")] }, 3600, false],
+])("infrastructure that reports %s, changed %3$i s ago, is settled: %4$s", (_, status, ago, isSettled) => {
+  expect(readInfrastructure(anObject(status, {}, ago), NOW).isSettled).toBe(isSettled);
 });
 
-test.each<[string, InfrastructureCluster["status"], number, boolean]>([
-  ["that it is ready and no generation", { conditions: [readyAt(undefined)] }, 29, false],
-  ["that it is ready and no generation", { conditions: [readyAt(undefined)] }, 30, true],
-  ["that it is provisioned and no generation", { initialization: { provisioned: true } }, 0, false],
-  ["Ready of this generation", { conditions: [readyAt(3)] }, 0, true],
-])(
-  "infrastructure that reports %s, changed %i s ago, is settled: %s",
-  (_what, status, seconds, isSettled) => {
-    expect(readInfrastructure(anObject(status, {}, seconds), NOW).isSettled).toBe(isSettled);
-  },
-);
+test.each<[string, string[], string[], boolean]>([
+  ["its list and its own addresses", LIST, [...LIST, "10.6.0.0/24", "10.6.0.5/32"], true],
+  ["a longer list of before", LIST, [...LIST, "198.51.100.0/24"], false],
+  ["no list, as of a load balancer that ignores it", LIST, [], false],
+  ["a list that is removed", [], LIST, false],
+])("OpenStack's that reports %s, changed just now, is settled: %4$s", (_, wanted, given, isSettled) => {
+  const own = { network: { subnets: [{ cidr: "10.6.0.0/24" }] }, router: { ips: ["10.6.0.5"] } };
+  const status = { ...own, conditions: [readyAt(undefined)], apiServerLoadBalancer: { allowedCIDRs: given } };
+  const object = anObject(status, { apiServerLoadBalancer: { allowedCIDRs: wanted } }, 0);
+  expect(readInfrastructure({ ...object, kind: "OpenStackCluster" }, NOW).isSettled).toBe(isSettled);
+});
+
+const fails = (status: number) => Promise.reject(new KubeError({ status, reason: "", kubeMessage: "" }));
+
+test.each<[string, boolean, () => Promise<undefined>]>([
+  ["is not there", true, () => Promise.resolve(undefined)],
+  ["may not be read", true, () => fails(403)],
+  ["is of a kind that is not served any more", true, () => fails(404)],
+  ["cannot be read at present", false, () => fails(503)],
+])("that an object %s is said: %s", async (_, isSaid, get) => {
+  const group = "infrastructure.example.com";
+  const kind = defineKind({ group, version: "v1", kind: "Any", plural: "anys", namespaced: true });
+  const reader = createInfrastructureReader({ get, listKinds: () => Promise.resolve([kind]) });
+  const spec = { infrastructureRef: { apiGroup: group, kind: "Any", name: "blue" } };
+  const capi = { apiVersion: "v1", kind: "Cluster", metadata: { name: "blue" }, spec };
+  const state = await reader.read(capi, NOW, new AbortController().signal);
+  expect(state).toEqual(isSaid ? { lists: [], unreadable: group } : undefined);
+});
 
 test.each<[string, object]>([
   ["one list", { apiServerLoadBalancer: { allowedCIDRs: LIST } }],

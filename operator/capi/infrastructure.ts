@@ -6,8 +6,10 @@ import type { CapiCluster, CapiCondition } from "./kinds.ts";
 
 /** A provider's object of a cluster, the fields that every provider has by Cluster API's contract. */
 export interface InfrastructureCluster extends KubeObject {
-  spec?: object;
+  spec?: { apiServerLoadBalancer?: { allowedCIDRs?: string[] } };
   status?: {
+    /** From OpenStack's provider alone, as in the specification. */
+    apiServerLoadBalancer?: { allowedCIDRs?: string[] };
     observedGeneration?: number;
     /** From providers that follow the contract v1beta1. */
     ready?: boolean;
@@ -18,10 +20,12 @@ export interface InfrastructureCluster extends KubeObject {
 
 /** What a provider says of its object of a cluster. */
 export interface InfrastructureState {
-  /** It has acted on the present version of the object, as far as it reports that, and the infrastructure is there. */
-  isSettled: boolean;
+  /** It has acted on the present version of the object, as far as it reports that, and is ready; undefined = it was not read. */
+  isSettled: boolean | undefined;
   /** The texts of each list of its specification; those within the items of a list count with it. */
   lists: readonly ReadonlySet<string>[];
+  /** The API group of an object that is not there, or may not be read. */
+  unreadable?: string;
 }
 
 /** A provider that reports no generation acts on a change of its object within this time, or is not ready any more. */
@@ -29,7 +33,7 @@ const ACTS_WITHIN_MS = 30_000;
 
 /**
  * Reads what Cluster API's contract of infrastructure clusters has. Of a provider that reports no generation what it says holds
- * for the object as it is now once its specification has rested.
+ * for the object as it is now once its specification has rested, or OpenStack's status has its list.
  */
 export function readInfrastructure(object: InfrastructureCluster, now: Date): InfrastructureState {
   const { metadata, spec = {}, status = {} } = object;
@@ -38,11 +42,21 @@ export function readInfrastructure(object: InfrastructureCluster, now: Date): In
   const reported = [status.observedGeneration, ready?.observedGeneration].filter(
     (observed) => observed !== undefined,
   );
-  const isCurrent =
-    reported.length === 0 ? hasRested(metadata, now) : reported.every((observed) => observed >= generation);
+  const isSeen = ready && object.kind === "OpenStackCluster" ? hasItsList(object) : hasRested(metadata, now);
+  const isCurrent = reported.length === 0 ? isSeen : reported.every((observed) => observed >= generation);
   const isThere = status.initialization?.provisioned === true || status.ready === true;
   const isReady = ready === undefined ? isThere : ready.status === "True";
   return { isSettled: isCurrent && isReady, lists: collectLists(spec).map((texts) => new Set(texts)) };
+}
+
+/** The provider writes what its load balancer lets in, with the cluster's own addresses, and is not ready if that has failed. */
+function hasItsList({ spec, status }: InfrastructureCluster): boolean {
+  const { apiServerLoadBalancer, ...own } = status ?? {};
+  const wanted = spec?.apiServerLoadBalancer?.allowedCIDRs ?? [];
+  const given = apiServerLoadBalancer?.allowedCIDRs ?? [];
+  const known = JSON.stringify([wanted, own]).replaceAll('/32"', '"');
+  const isKnown = (block: string) => known.includes(`"${block.replace(/\/32$/, "")}"`);
+  return wanted.every((block) => given.includes(block)) && given.every(isKnown);
 }
 
 /** The Kubernetes API records when each manager last changed fields of the specification. */
@@ -55,18 +69,14 @@ function hasRested({ managedFields = [] }: ObjectMeta, now: Date): boolean {
 
 function collectLists(value: unknown): string[][] {
   if (Array.isArray(value))
-    return [value.flatMap((item) => (isText(item) ? [item] : collectLists(item).flat()))];
+    return [value.flatMap((item) => (typeof item === "string" ? [item] : collectLists(item).flat()))];
   if (typeof value !== "object" || value === null) return [];
   return Object.values(value).flatMap(collectLists);
 }
 
-function isText(value: unknown): value is string {
-  return typeof value === "string";
-}
-
 /** Reads the provider's object of a cluster, of whatever kind it is. */
 export interface InfrastructureReader {
-  /** Undefined = there is none, or it cannot be read. */
+  /** Undefined = Cluster API names none yet, or does not respond. */
   read(
     capi: CapiCluster | undefined,
     now: Date,
@@ -100,13 +110,14 @@ export function createInfrastructureReader(
     async read(capi, now, signal) {
       const { apiGroup, kind, name } = capi?.spec?.infrastructureRef ?? {};
       if (apiGroup === undefined || kind === undefined || name === undefined) return undefined;
+      const unreadable = { isSettled: undefined, lists: [], unreadable: apiGroup };
       try {
         const found = await findKind(apiGroup, kind, signal);
         const object = found && (await client.get(found, capi?.metadata.namespace, name, { signal }));
-        return object && readInfrastructure(object, now);
+        return object ? readInfrastructure(object, now) : unreadable;
       } catch (error) {
-        if (error instanceof KubeError) return undefined;
-        throw error;
+        if (!(error instanceof KubeError)) throw error;
+        return error.status === 403 || error.isNotFound ? unreadable : undefined;
       }
     },
   };

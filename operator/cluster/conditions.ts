@@ -198,8 +198,8 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
       "The authorized CIDRs were requested of the infrastructure, which may ignore them without saying so. Try the endpoint from another network, or ask the platform's operator whether they are enforced.";
     return clusterCondition(type, "Unknown", "RequestedOnly", message);
   }
-  const unknown = (reason: string, message = "Whether the network rules are in force is not known.") =>
-    clusterCondition(type, "Unknown", reason, message);
+  const unknown = (reason: string, why = ".") =>
+    clusterCondition(type, "Unknown", reason, `Whether the network rules are in force is not known${why}`);
   if (problem !== undefined && rules === undefined) {
     if (!isWithoutRules(observed)) return unknown(problem.reason);
     return clusterCondition(type, "True", "Applied", "There are no network rules.");
@@ -210,19 +210,22 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
     return clusterCondition(type, "True", "Applied", "The network rules are in force.");
   if (observed.cluster.metadata.deletionTimestamp !== undefined) return unknown("Deleting");
   if (isSuspended(observed.cluster)) {
-    const message = `Whether the network rules are in force is not known: the cluster was suspended before that was seen. ${ADVICE_BY_REASON.Suspended.kubectl}`;
-    return unknown("Suspended", message);
+    const why = `: the cluster was suspended before that was seen. ${ADVICE_BY_REASON.Suspended.kubectl}`;
+    return unknown("Suspended", why);
   }
+  const last = findRulesCondition(observed);
+  const group = observed.infrastructure?.unreadable;
+  const why = `: what the infrastructure says of them cannot be read. Ask the platform's operator to look at it, and to let Marina's operator get objects of the API group ${group}.`;
+  if (group !== undefined && areRulesShown(facts)) return unknown("ProviderUnreadable", why);
+  if (rules === "sent" && !observed.infrastructure && last?.reason === "ProviderUnreadable")
+    return clusterCondition(type, "Unknown", last.reason, last.message);
   if (observed.capi === undefined)
     return unknown((problem ?? facts.wait ?? { reason: "Provisioning" }).reason);
   const cause = RULES_PREVENTED_BY.includes(problem?.reason ?? "") ? problem : undefined;
   const { reason } = cause ?? { reason: "Provisioning" };
-  if (rules !== "unsent" && findRulesCondition(observed)?.status !== "False") return unknown(reason);
-  const message =
-    cause === undefined
-      ? "The network rules are being applied."
-      : "The requested network rules are not in force.";
-  return clusterCondition(type, "False", reason, message);
+  if (rules !== "unsent" && last?.status !== "False") return unknown(reason);
+  const state = cause === undefined ? "being applied" : "not in force as specified";
+  return clusterCondition(type, "False", reason, `The network rules are ${state}.`);
 }
 
 function decideUpgrading(facts: Facts): ClusterCondition | undefined {
@@ -246,7 +249,8 @@ function describeStage({ observed, pools, running }: Facts): string {
     return `Cluster API waits: ${explainRejection(observed.upgradeRejection)}`;
   const state = observed.capi?.state;
   const step = state?.version;
-  if (state === undefined || step === undefined || step === running) return "waiting to start";
+  if (state === undefined || step === undefined || step === running)
+    return state?.rollingOut ? "waiting for machines that are being replaced" : "waiting to start";
   const behind = state.controlPlaneVersions.some((version) => version !== step);
   if (behind || state.controlPlaneVersions.length === 0) return `the control plane is upgrading to ${step}`;
   const open = pools.filter(

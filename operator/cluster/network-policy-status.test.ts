@@ -37,6 +37,7 @@ const policyOf = (fixture: ClusterFixture) =>
   fixture.observed.cluster.status?.conditions?.find(({ type }) => type === POLICY);
 /** As the next status says it. */
 const nextPolicyOf = (fixture: ClusterFixture) => policyOf(fixture.with({}).reconciled());
+const unreadable = { infrastructure: { isSettled: undefined, lists: [], unreadable: "example.com" } };
 const settled = (list: unknown = []): Partial<ObservedCluster> => ({
   infrastructure: { isSettled: true, lists: [new Set(["subnet-1"]), new Set(list as string[])] },
 });
@@ -150,6 +151,7 @@ describe("rules that are removed are in force until the infrastructure has none"
   test.each<[string, ClusterFixture, Status]>([
     ["it was not read", without.with({ infrastructure: undefined }), "False"],
     ["it has the former list", without.with(settled(listOf(sent))), "False"],
+    ["it may not be read", without.with(unreadable), "Unknown"],
     ["it is not settled", without.with({ infrastructure: { isSettled: false, lists: [] } }), "False"],
     ["machines may have the former rate limit", rolling.with(settled()), "False"],
     ["it has none, and is settled", without.with(settled()), "True"],
@@ -167,6 +169,14 @@ describe("rules that are removed are in force until the infrastructure has none"
   ])("%s", (_what, fixture, status) => {
     expect(needsInfrastructure(fixture.observed)).toBe(true);
     expect(nextPolicyOf(fixture)?.status).toBe(status);
+  });
+
+  test.each([
+    ["RollingOut", {}, "Machines are being replaced one after another."],
+    ["Upgrading", { version: "1.35" }, "to 1.35.1: waiting for machines that are being replaced."],
+  ])("a cluster that is %s meanwhile names them too", (reason, spec, text) => {
+    const message = expect.stringContaining(`${text} The network rules are being applied.`);
+    expect(conditionOf(rolling.withSpec(spec).plan(), "Reconciling")).toMatchObject({ reason, message });
   });
 
   test("a list beside which the rate limit stays is seen to be removed as well", () => {
@@ -197,6 +207,11 @@ describe("rules that are removed are in force until the infrastructure has none"
     expect(needsInfrastructure(none.observed)).toBe(true);
     expect(nextPolicyOf(none)?.status).toBe("False");
     expect(nextPolicyOf(none.with(settled()))?.status).toBe("True");
+    const unread = none.with({ ...unreadable, probe: undefined }).reconciled();
+    for (const one of [unread, unread.with({ infrastructure: undefined }).reconciled()]) {
+      expect(policyOf(one)).toMatchObject({ status: "Unknown", reason: "ProviderUnreadable" });
+      expect(needsInfrastructure(one.observed)).toBe(true);
+    }
   });
 
   test("nothing is read of a cluster that never had any, whatever of it changes", () => {

@@ -153,8 +153,9 @@ export function findRulesCondition({ cluster }: Pick<ObservedCluster, "cluster">
  * and is Unknown while the cluster was never ready.
  */
 function mayHaveFormerRules(observed: ObservedCluster): boolean {
-  const last = findRulesCondition(observed)?.status;
-  return last === "False" || (last !== "True" && observed.cluster.status?.firstReadyAt !== undefined);
+  const { status, reason } = findRulesCondition(observed) ?? {};
+  if (status === "False" || reason === "ProviderUnreadable") return true;
+  return status !== "True" && observed.cluster.status?.firstReadyAt !== undefined;
 }
 
 function readLive<Name extends "authorizedCIDRs" | "apiServerRateLimit">(
@@ -181,8 +182,7 @@ export function authorizeCIDRs(
 export function needsInfrastructure(observed: ObservedCluster): boolean {
   const { cluster, capi } = observed;
   // While it is paused, Cluster API observes nothing.
-  const isObserved =
-    capi?.state.isGenerationObserved === true || (capi !== undefined && isSuspended(cluster));
+  const isObserved = capi !== undefined && (capi.state.isGenerationObserved || isSuspended(cluster));
   if (cluster.metadata.deletionTimestamp !== undefined || !isObserved || isRuleWaiting(observed))
     return false;
   if (!hasRules(cluster)) return mayHaveFormerRules(observed);
@@ -258,7 +258,7 @@ export function areRulesStillInForce(observed: ObservedCluster): boolean {
   const { cluster, capi, infrastructure } = observed;
   if (capi === undefined || findRulesCondition(observed)?.status !== "True") return false;
   if (isReportedInForce(observed) || cluster.metadata.deletionTimestamp !== undefined) return true;
-  return !hasRules(cluster) || (isSuspended(cluster) && infrastructure === undefined);
+  return !hasRules(cluster) || (isSuspended(cluster) && infrastructure?.isSettled === undefined);
 }
 
 /** Whether there is anything to enforce: a list of networks or a rate limit. */

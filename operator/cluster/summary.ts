@@ -124,12 +124,14 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
   const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
   const concernsWholeCluster = [INFRASTRUCTURE_LOST, "Deleting"].includes(ready.reason);
   if (ready.status === "False" && (!wasReady || concernsWholeCluster)) return ready;
+  const policy = findCondition(conditions, "NetworkPolicyApplied");
+  const held = policy?.status === "False" ? ` ${policy.message}` : "";
   const upgrading = findCondition(conditions, "Upgrading");
-  if (upgrading?.status === "True") return upgrading;
+  if (upgrading?.status === "True") return { ...upgrading, message: `${upgrading.message}${held}` };
   const workers = findCondition(conditions, "WorkersReady");
-  if (workers?.status === "False") return workers;
+  if (workers?.status === "False") return { ...workers, message: `${workers.message}${held}` };
   if (observed.capi?.state.rollingOut) {
-    return { reason: "RollingOut", message: "Machines are being replaced one after another." };
+    return { reason: "RollingOut", message: `Machines are being replaced one after another.${held}` };
   }
   return facts.applied
     ? undefined

@@ -96,6 +96,8 @@ describe("the network rules of a suspended cluster, which keeps what is in force
   /** The provider's object has these networks, and is settled. */
   const withProvider = (fixture: ClusterFixture, list: string[]) =>
     fixture.with({ infrastructure: { isSettled: true, lists: [new Set(list)] } });
+  const unreadable = (fixture: ClusterFixture) =>
+    fixture.with({ infrastructure: { isSettled: undefined, lists: [], unreadable: "example.com" } });
   const unread = (fixture: ClusterFixture) => fixture.with({ infrastructure: undefined });
   const sent = (network: object) => aNewCluster().ready().withSpec({ network }).reconciled().capiConverged();
   const inForce = (network: object) => withProvider(sent(network), listOf(sent(network))).reconciled();
@@ -118,7 +120,7 @@ describe("the network rules of a suspended cluster, which keeps what is in force
     ["the list that it has are in force", suspend(inForce(LIST)), "True", "Applied"],
     [
       "so are they where the provider's object cannot be read",
-      suspend(unread(inForce(LIST))),
+      suspend(unreadable(inForce(LIST))),
       "True",
       "Applied",
     ],
