@@ -193,7 +193,7 @@ export const webhookQueues = pgTable(
     /** The start of the attempt that began last; the column has an older name. */
     lastAttemptAt: time("last_delivery_at"),
     lastStatusCode: integer("last_status_code"),
-    /** What came back is removed of every delivery up to this one, and none of them has a further attempt. */
+    /** What came back is removed of every delivery up to this one, and of their further attempts it is not kept. */
     answersPurgedTo: uuid("answers_purged_to"),
   },
   (table) => [index("webhook_queues_due_idx").on(table.dueAt).where(sql`${table.dueAt} is not null`)],

@@ -176,29 +176,27 @@ describe("a claim of a process that died", () => {
 });
 
 describe("a completion", () => {
-  test("writes what was sent and what came back", async () => {
-    await store.addDeliveries(webhookId, 1);
-    const [delivery] = await claim();
-    await complete(delivery === undefined ? [] : [delivery], {
-      ...FAILURE,
+  test("writes what was sent and what came back, but not of a delivery that the purge of that has passed", async () => {
+    const [old = "", recent = ""] = await store.addDeliveries(webhookId, 2);
+    await store.setQueue(webhookId, { answersPurgedTo: old });
+    await complete(await claim(), FAILURE);
+    const written = {
+      deliveryId: recent,
+      number: 1,
+      orgId,
+      at: new Date(FAILURE.atMs),
+      durationMs: 13,
+      requestUrl: URL,
+      requestHeaders: FAILURE.requestHeaders,
+      statusCode: 500,
+      responseHeaders: FAILURE.responseHeaders,
       responseBody: Buffer.from([0, 255]),
-    });
-    expect(await store.findAttempts(delivery?.id ?? "")).toEqual([
-      {
-        deliveryId: delivery?.id,
-        number: 1,
-        orgId,
-        at: new Date(FAILURE.atMs),
-        durationMs: 13,
-        requestUrl: URL,
-        requestHeaders: FAILURE.requestHeaders,
-        statusCode: 500,
-        responseHeaders: FAILURE.responseHeaders,
-        responseBody: Buffer.from([0, 255]),
-        errorClass: "status",
-        errorMessage: "500",
-      },
-    ]);
+      errorClass: "status",
+      errorMessage: "500",
+    };
+    const without = { ...written, deliveryId: old, responseHeaders: null, responseBody: null };
+    expect(await store.findAttempts(recent)).toEqual([written]);
+    expect(await store.findAttempts(old)).toEqual([without]);
   });
 
   test("makes a backlog due again at once, and a failed delivery later", async () => {

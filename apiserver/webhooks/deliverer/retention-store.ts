@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { NIL_ID } from "../../../shared/program/id.ts";
-import type { Queryable } from "../../db/client.ts";
+import type { Database, Queryable } from "../../db/client.ts";
 import { firstIdSince } from "../../db/columns.ts";
 import { repeatBatches } from "../../work/loop.ts";
 
@@ -31,22 +31,15 @@ const ANSWERED_DELIVERIES = 2000;
 /** Webhooks of which one statement finds that delivery: it reads the newest 2,000 of each. */
 const WEBHOOKS_AT_ONCE = 50;
 
-/** The deliveries of a webhook whose attempts are to be purged: those after `from`, up to `to`. */
-interface AnsweredRange {
-  webhookId: string;
-  from: string | null;
-  to: string | null;
-}
-
 /**
  * Removes what came back, headers and body, from the attempts of all but the newest 2,000 deliveries of each webhook. A run
- * goes on where the last one has ended, so that it reads what is new, and what was pending.
+ * goes on where the last one has ended, so that it reads what is new; of what is pending there, a later attempt keeps nothing.
  */
-export async function purgeAnswers(db: Queryable, signal: AbortSignal): Promise<void> {
+export async function purgeAnswers(db: Database, signal: AbortSignal): Promise<void> {
   let after = NIL_ID;
   await repeatBatches(WEBHOOKS_AT_ONCE, signal, async () => {
-    const ranges = await db.execute<AnsweredRange & Record<string, unknown>>(sql`
-      select queue.webhook_id as "webhookId", queue.answers_purged_to as "from", newest.id as "to"
+    const queues = await db.execute<{ webhookId: string; to: string | null }>(sql`
+      select queue.webhook_id as "webhookId", newest.id as "to"
       from (
         select webhook_id, answers_purged_to from webhook_queues
         where webhook_id > ${after} order by webhook_id limit ${WEBHOOKS_AT_ONCE}
@@ -57,41 +50,35 @@ export async function purgeAnswers(db: Queryable, signal: AbortSignal): Promise<
         order by id desc offset ${ANSWERED_DELIVERIES} limit 1
       ) as newest on true
       order by queue.webhook_id`);
-    for (const range of ranges) await purgeRange(db, range, signal);
-    after = ranges.at(-1)?.webhookId ?? after;
-    return ranges.length;
+    for (const { webhookId, to } of queues)
+      if (to !== null)
+        await repeatInBatches(signal, () => db.transaction((tx) => purgeTo(tx, webhookId, to)));
+    after = queues.at(-1)?.webhookId ?? after;
+    return queues.length;
   });
 }
 
-async function purgeRange(
-  db: Queryable,
-  { webhookId, from, to }: AnsweredRange,
-  signal: AbortSignal,
-): Promise<void> {
-  if (to === null) return;
-  let [cursor, isComplete] = [from ?? NIL_ID, true];
-  await repeatInBatches(signal, async () => {
-    const walked = await db.execute<{ id: string; isPending: boolean }>(sql`
-      with walked as materialized (
-        select id, status from webhook_deliveries
-        where webhook_id = ${webhookId} and id > ${cursor} and id <= ${to}
-        order by id limit ${BATCH_SIZE}
-      ), purged as (
-        update webhook_attempts set response_headers = null, response_body = null
-        where delivery_id = any (array(select id from walked))
-          and (response_headers is not null or response_body is not null)
-      )
-      select id, status = 'pending' as "isPending" from walked order by id`);
-    cursor = walked.at(-1)?.id ?? cursor;
-    const firstPending = walked.findIndex(({ isPending }) => isPending);
-    const purgedTo = (firstPending === -1 ? walked : walked.slice(0, firstPending)).at(-1)?.id;
-    if (isComplete && purgedTo !== undefined)
-      await db.execute(
-        sql`update webhook_queues set answers_purged_to = ${purgedTo} where webhook_id = ${webhookId}`,
-      );
-    isComplete &&= firstPending === -1;
-    return walked;
-  });
+/**
+ * The next deliveries of a webhook, up to `to`, of which nothing is kept from now on. A completion locks the queue too: what it has
+ * written is seen here, or it sees the position.
+ */
+async function purgeTo(tx: Queryable, webhookId: string, to: string): Promise<readonly unknown[]> {
+  await tx.execute(sql`select 1 from webhook_queues where webhook_id = ${webhookId} for update`);
+  return tx.execute(sql`
+    with walked as materialized (
+      select id from webhook_deliveries
+      where webhook_id = ${webhookId} and id <= ${to}
+        and id > (select coalesce(answers_purged_to, ${NIL_ID}) from webhook_queues where webhook_id = ${webhookId})
+      order by id limit ${BATCH_SIZE}
+    ), purged as (
+      update webhook_attempts set response_headers = null, response_body = null
+      where delivery_id = any (array(select id from walked))
+        and (response_headers is not null or response_body is not null)
+    ), moved as (
+      update webhook_queues set answers_purged_to = (select id from walked order by id desc limit 1)
+      where webhook_id = ${webhookId} and exists (select 1 from walked)
+    )
+    select id from walked`);
 }
 
 /** Deletes events after 30 days, but not those whose deliveries are to be made, or of a delivery that is kept. */
