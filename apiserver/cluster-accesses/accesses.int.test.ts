@@ -117,14 +117,14 @@ describe("the accesses of a person", () => {
     // A label does not make it another organization's.
     const elsewhere = await makeOrganization(api, issuer);
     const labelled = await makeAccess(elsewhere.owner, { [LABEL_ORG_ID]: elsewhere.id });
+    const broken = await makeAccess(removed, { [LABEL_USER_ID]: "by-hand" });
     await sweep();
-    const left = await Promise.all([...ids, its, labelled].map(holds));
-    expect(left).toEqual([false, false, true, false, false]);
+    const left = await Promise.all([...ids, its, labelled, broken].map(holds));
+    expect(left).toEqual([false, false, true, false, false, false]);
   });
 
   test("that the platform's staff created by kubectl are not swept", async () => {
-    const outsider = await issuer.createPerson();
-    const id = await makeAccess(outsider, { [LABEL_USER_ID]: "by-hand" });
+    const id = await makeAccess({ userId: createId(), subject: "ops" }, { [LABEL_USER_ID]: "by-hand" });
     await sweep();
     expect(await holds(id)).toBe(true);
     const { body } = await asOwner("GET", `${path}/accesses/${id}`);

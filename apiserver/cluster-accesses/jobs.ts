@@ -49,9 +49,9 @@ export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
 }
 
 /**
- * Revokes each access whose holder has lost the right to it: of those that REST issued, and of those by kubectl that a
- * confirmation of the records confirmed for a person, issued or not. What was issued without a confirmation, and organizations
- * that are not in this database, are left alone.
+ * Revokes each access whose holder has lost the right to it: of those for the id of a user, and of those by kubectl that a
+ * confirmation of the records confirmed for an e-mail address, issued or not. What was issued to another subject without one, and
+ * organizations that are not in this database, are left alone.
  */
 async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
   const accesses = await deps.kube.listAll(clusterAccessKind, { signal });

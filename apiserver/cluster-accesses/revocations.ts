@@ -1,5 +1,5 @@
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import { LABEL_API_TOKEN_ID, LABEL_CLUSTER_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
+import { LABEL_API_TOKEN_ID, LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
 import { messageOf } from "../../shared/program/errors.ts";
 import { findTargetsOf } from "../audit/index.ts";
 import {
@@ -121,15 +121,15 @@ async function rotate(deps: Deps, revocation: KubeconfigRevocation, clusterId: s
 async function deleteAccesses(deps: Deps, revocation: KubeconfigRevocation): Promise<void> {
   const { orgId, author, userId, tokenId, tokenVersion, memberId } = revocation;
   const namespace = organizationNamespace(orgId);
-  const labelSelector = tokenId === null ? `${LABEL_USER_ID}=${userId}` : `${LABEL_API_TOKEN_ID}=${tokenId}`;
   const accesses = await deps.kube.listAll(clusterAccessKind, {
     namespace,
-    labelSelector,
+    ...(tokenId === null ? {} : { labelSelector: `${LABEL_API_TOKEN_ID}=${tokenId}` }),
     timeoutMs: CALL_TIMEOUT_MS,
   });
-  const ended = accesses.filter(
-    (access) => tokenVersion === null || (holderOf(access)?.tokenVersion ?? 0) < tokenVersion,
-  );
+  const ended = accesses.filter((access) => {
+    const holder = holderOf(access);
+    return tokenVersion === null ? holder?.userId === userId : (holder?.tokenVersion ?? 0) < tokenVersion;
+  });
   const revoked = ended.flatMap((access) => {
     const found = toFound(access);
     // What has no id here, or a malformed one, is left to the job that sweeps.

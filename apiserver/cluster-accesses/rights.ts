@@ -1,10 +1,10 @@
-import { type ClusterAccess, isUserId } from "../../shared/crd/cluster-access.ts";
+import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { findTokenVersions } from "../api-tokens/index.ts";
 import type { Queryable } from "../db/client.ts";
 import { hasPermission } from "../http/authorization/permissions.ts";
 import { listRoles, listRolesByEmail } from "../members/index.ts";
 import { findKnownOrganizations } from "../organizations/index.ts";
-import { holderOf } from "./holder.ts";
+import { type Holder, holderOf } from "./holder.ts";
 
 /** An access, and the organization that its Namespace belongs to. */
 export interface HeldAccess {
@@ -13,7 +13,7 @@ export interface HeldAccess {
 }
 
 /** Who holds an access: a user, with the API token that requested it, or an e-mail address; undefined = no person. */
-type Named = { userId: string; tokenId?: string | undefined; tokenVersion?: number } | { email: string };
+type Named = Holder | { email: string };
 
 /**
  * Whether the person whom an access names has a right to it now: is a member of the organization whose role opens
@@ -55,11 +55,8 @@ export async function findRights(
   };
 }
 
-/** Whom an access names, by its labels where it has them: what revokes the accesses of a user finds it by these. */
+/** Whom an access names. */
 export function findNamed(access: ClusterAccess): Named | undefined {
   const { subject } = access.spec;
-  const holder = holderOf(access);
-  if (holder !== undefined) return holder;
-  if (isUserId(subject)) return { userId: subject.toLowerCase() };
-  return subject.includes("@") ? { email: subject.toLowerCase() } : undefined;
+  return holderOf(access) ?? (subject.includes("@") ? { email: subject.toLowerCase() } : undefined);
 }

@@ -1,5 +1,5 @@
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import { LABEL_ATTEMPT_ID, LABEL_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
+import { LABEL_ATTEMPT_ID, LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
 import type { Principal } from "../http/authentication/principal.ts";
@@ -233,12 +233,12 @@ async function revokeAttempts(
   const left = new Map<string, FoundAccess>();
   // The access of the first attempt has its id, and no label of it when an earlier version issued it.
   for (const label of [LABEL_ATTEMPT_ID, LABEL_ID]) {
-    // Whose it is says a reserved label: that of the attempt may be on anybody's.
-    const labelSelector = `${label}=${attemptId},${LABEL_USER_ID}=${caller.author.principal.userId}`;
-    const place = { namespace: cluster.namespace, labelSelector };
+    const place = { namespace: cluster.namespace, labelSelector: `${label}=${attemptId}` };
     for (const access of await deps.kube.listAll(clusterAccessKind, place)) {
       const found = toFound(access);
-      if (found !== undefined) left.set(found.uid, found);
+      // The label of the attempt may be on anybody's.
+      const isTheirs = holderOf(access)?.userId === caller.author.principal.userId;
+      if (found !== undefined && isTheirs) left.set(found.uid, found);
     }
   }
   for (const found of left.values()) await revokeIfThere(deps, caller, cluster, found);

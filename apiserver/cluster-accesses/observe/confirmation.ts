@@ -3,17 +3,21 @@ import {
   clusterAccessKind,
   composeAccessConfirmation,
   confirmationOf,
-  isUserId,
 } from "../../../shared/crd/cluster-access.ts";
 import type { ConfirmationResult } from "../../../shared/crd/identity.ts";
-import { ANNOTATION_IDENTITY, LABEL_ORG_ID, MANAGER_APISERVER } from "../../../shared/crd/names.ts";
+import {
+  ANNOTATION_IDENTITY,
+  LABEL_ORG_ID,
+  LABEL_USER_ID,
+  MANAGER_APISERVER,
+} from "../../../shared/crd/names.ts";
 import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../../shared/kube/errors.ts";
 import { isAudited } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import { idSchema } from "../../http/contract/validate.ts";
 import { findKnownOrganizations } from "../../organizations/index.ts";
-import { holderOf } from "../holder.ts";
+import { holderOf, parseId } from "../holder.ts";
 import { accessIdOf } from "../present.ts";
 import { findRights } from "../rights.ts";
 import { findRecorded, listUnended, type RecordedAccess } from "./store.ts";
@@ -36,7 +40,7 @@ export function lacksConfirmation(access: ClusterAccess): boolean {
 
 /**
  * What may be issued: to a member, and of what came with an id, as from a backup, only what was there before in the same place
- * and has neither expired nor been revoked. An access of a user has the labels by which it is revoked.
+ * and has neither expired nor been revoked. An access of a user has the labels of that user and the organization.
  */
 export function decideAccessConfirmation(
   access: ClusterAccess,
@@ -47,8 +51,8 @@ export function decideAccessConfirmation(
   const { orgId, recorded, isRevoked, mayHold } = known;
   if (!mayHold) return "refused";
   const holder = holderOf(access);
-  if (isUserId(spec.subject) && holder?.userId !== spec.subject.toLowerCase()) return "refused";
-  if (holder !== undefined && holder.orgId !== orgId) return "refused";
+  const [userId, labelled] = [LABEL_USER_ID, LABEL_ORG_ID].map((label) => parseId(metadata.labels?.[label]));
+  if (holder !== undefined && (userId !== holder.userId || labelled !== orgId)) return "refused";
   if (accessIdOf(access) === undefined) return "known";
   if (recorded === undefined || isRevoked || recorded.expiresAt <= now) return "refused";
   const isSamePlace =

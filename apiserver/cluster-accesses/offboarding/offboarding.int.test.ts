@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
-import { LABEL_ID } from "../../../shared/crd/names.ts";
+import { LABEL_ID, LABEL_USER_ID } from "../../../shared/crd/names.ts";
 import { mintFor } from "../../api-tokens/testing.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
@@ -130,6 +130,17 @@ test("what ended with a membership is pending until it has ended in the clusters
   expect(audited).toMatchObject([
     { orgId, actor: { kind: "system", name: "offboarding" }, after: { user_id: member.userId } },
   ]);
+});
+
+test("an access ends with the membership of its subject alone, whatever user its label names", async () => {
+  const member = await addMember();
+  const make = (person: Person, label: string) =>
+    makeAccessObject(api.deps, cluster, person, { [LABEL_USER_ID]: label });
+  const ids = [await make(member, "by-hand"), await make(member, owner.userId)];
+  await make(owner, member.userId);
+  await remove(member.memberId);
+  const { rights } = (await read(member.memberId)).body;
+  expect(rights.map(({ id }: { id: string }) => id).toSorted()).toEqual(ids.toSorted());
 });
 
 test("it completes when a replica of an earlier version has rotated the admin credentials", async () => {
