@@ -164,7 +164,7 @@ function checkRequest(
   for (const name of ["if-match", "if-none-match"]) {
     const condition = c.req.header(name);
     if (condition === undefined || conditionSchema.safeParse(condition).success) continue;
-    throw new ApiError("bad_request", `The header ${name} must be at most 1024 characters of ASCII.`);
+    throw new ApiError("bad_request", `The header ${name} must be * or quoted ETags, at most 1024 bytes.`);
   }
   if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The URL must not hold U+0000.");
 }

@@ -1,5 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { isNotModified, objectTag, requireMatch, versionTag } from "./etag.ts";
+import { conditionSchema } from "./operation.ts";
+
+const CONDITIONS = ['"3-1"', 'W/"3-1"', '""', '"a,b"', '"*"', "*", '"1-1",W/"3"', '"1-1"\t ,, "3" ,', ""];
+const MALFORMED = [
+  ["3-1", '"3-1', 'w/"3-1"', 'W/ "3-1"', "W/3", "W/*", '"3 1"', '"3\t1"', '"3"1"', '"é"'],
+  ['"1-1" "3-1"', '"1-1", x', '"1-1"; "3-1"', "*, *", '*, "3-1"', '"3-1", *', `"3"${" ,".repeat(500)} x`],
+].flat();
+
+test("a condition is * or a list of entity tags, and nothing else", () => {
+  const isAccepted = (header: string) => conditionSchema.safeParse(header).success;
+  expect([...CONDITIONS, ...MALFORMED].filter(isAccepted)).toEqual(CONDITIONS);
+});
 
 describe("If-None-Match compares the whole tag", () => {
   test.each<[string | undefined, boolean]>([
@@ -9,6 +21,7 @@ describe("If-None-Match compares the whole tag", () => {
     ['"1-1", "3-100"', true],
     ["*", true],
     ['"3-101"', false],
+    ['"1,"3-100"', false],
     ['"3-100-upgrade"', false],
     ["3-100", false],
   ])("%s", (header, expected) => {

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { ApiError } from "../errors.ts";
+import { TAG_PATTERN } from "./operation.ts";
 
 /** The entity tag of a Postgres record with a version column: `"3"`. */
 export function versionTag(version: number): string {
@@ -59,8 +60,10 @@ export function requireMatch(preconditions: Preconditions | undefined, tag: stri
   }
 }
 
+const TAGS = new RegExp(TAG_PATTERN, "g");
+
 function parseTags(header: string): string[] {
-  return header.split(",").map((tag) => tag.trim());
+  return header.trim() === "*" ? ["*"] : (header.match(TAGS) ?? []);
 }
 
 function settingsPart(tag: string): string {

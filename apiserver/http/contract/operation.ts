@@ -6,11 +6,18 @@ import type { Access } from "../authorization/guard.ts";
 import type { ErrorCode } from "../errors.ts";
 import type { RateClass } from "../limits.ts";
 
+/** An entity tag (RFC 9110 section 8.8.3) in ASCII; it may hold commas. */
+export const TAG_PATTERN = '(?:W/)?"[\\x21\\x23-\\x7e]*"';
+const MEMBER = `[\\t ]*(?:${TAG_PATTERN}[\\t ]*)?`;
+/** `*` alone, or a list of tags, whose empty members are ignored (sections 13.1 and 5.6.1.2). */
+const CONDITION = new RegExp(`^(?:[\\t ]*\\*[\\t ]*|${MEMBER}(?:,${MEMBER})*)$`);
+
 /** If-Match and If-None-Match: ETags of this API are visible ASCII. */
 export const conditionSchema = z
   .string()
   .max(1024)
-  .regex(/^[\t\x20-\x7e]*$/);
+  .regex(/^[\t\x20-\x7e]*$/)
+  .refine((header) => CONDITION.test(header));
 
 const VISIBLE_ASCII = "^[\\x20-\\x7e]*$";
 

@@ -146,8 +146,8 @@ async function ensureSchemathesis(): Promise<string> {
 }
 
 /**
- * Fixed ids where a random one would always be 404, a selector and a key of a label, whose grammar is in no schema. Nor are rules between
- * fields: a body that only they refuse is 422, and a random If-Match is 412, which is right.
+ * Fixed ids where a random one would always be 404, a selector, a key of a label and conditions, whose grammar is in no schema. Nor
+ * are rules between fields: a body that only they refuse is 422.
  */
 function renderConfig(seeds: Seeds, staffToken: string): string {
   return `continue-on-failure = true
@@ -156,6 +156,8 @@ function renderConfig(seeds: Seeds, staffToken: string): string {
 "path.orgID" = "${seeds.orgId}"
 "query.labels" = "team=web"
 "query.group_by" = "label:team"
+"header.If-Match" = "*"
+"header.If-None-Match" = '"none"'
 
 [[operations]]
 include-operation-id = "deleteOrganization"
