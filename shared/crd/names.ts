@@ -20,11 +20,12 @@ export const LABEL_API_TOKEN_VERSION = "cloud.marina.dev/api-token-version";
 export const LABEL_ATTEMPT_ID = "cloud.marina.dev/attempt-id";
 /** On a ClusterAccess that the operator made for `spec.registration` of its cluster: the part of it. */
 export const LABEL_REGISTRATION = "cloud.marina.dev/registration";
-/** On a ClusterAccess: whose it is. */
+/** On a ClusterAccess: whose it is, and of which request. */
 export const HOLDER_LABELS: readonly string[] = [
   LABEL_USER_ID,
   LABEL_API_TOKEN_ID,
   LABEL_API_TOKEN_VERSION,
+  LABEL_ATTEMPT_ID,
   LABEL_CLUSTER_ID,
   LABEL_REGISTRATION,
 ];

@@ -9,13 +9,9 @@ import {
   ANNOTATION_UPGRADE_FORCE,
   FINALIZER,
   GROUP,
-  LABEL_API_TOKEN_ID,
-  LABEL_API_TOKEN_VERSION,
-  LABEL_CLUSTER_ID,
+  HOLDER_LABELS,
   LABEL_ID,
   LABEL_ORG_ID,
-  LABEL_REGISTRATION,
-  LABEL_USER_ID,
 } from "../names.ts";
 import { openWorld } from "./testing.ts";
 import {
@@ -103,7 +99,7 @@ const FIELDS: readonly ReservedField[] = [
     CREDENTIALS,
     "spec.credentialsGeneration of a new cluster is 0",
   ],
-  ...[LABEL_USER_ID, LABEL_API_TOKEN_ID, LABEL_API_TOKEN_VERSION, LABEL_CLUSTER_ID, LABEL_REGISTRATION].map(
+  ...HOLDER_LABELS.map(
     (name): ReservedField => ["clusteraccesses", name, label(name, "1"), WHOSE, WHOSE, OF_ACCESSES],
   ),
 ];

@@ -10,6 +10,7 @@ import {
   FINALIZER,
   LABEL_API_TOKEN_ID,
   LABEL_API_TOKEN_VERSION,
+  LABEL_ATTEMPT_ID,
   LABEL_CLUSTER_ID,
   LABEL_REGISTRATION,
   LABEL_USER_ID,
@@ -34,6 +35,7 @@ const HOLDER = {
   [LABEL_USER_ID]: USER,
   [LABEL_API_TOKEN_ID]: createId(),
   [LABEL_API_TOKEN_VERSION]: "1",
+  [LABEL_ATTEMPT_ID]: createId(),
   [LABEL_CLUSTER_ID]: createId(),
 };
 /** The operator deletes an access with it whose cluster asks for no registration. */
@@ -209,7 +211,6 @@ const annotations: Attempt[] = [
 ];
 
 const WHOSE = "say whose access it is, by which it is revoked";
-
 const CONFIRMED = "says whether Marina has confirmed whose access it is: leave it as it is";
 
 const accesses: Attempt[] = [
