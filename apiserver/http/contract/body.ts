@@ -14,6 +14,9 @@ const JSON_TYPE = /^application\/json *(;(?! *charset *=)[^;]*|; *charset *= *("
 /** Bodies up to this size are counted by their Content-Length and read at once; longer ones as they arrive. */
 const SMALL_BYTES = 4096;
 
+/** What a part of a body takes besides its bytes, until all have come: its sender decides how small they are. */
+const PART_BYTES = 256;
+
 /** The limits of one body and of all bodies of this process. */
 interface BodyLimits {
   maxBytes: number;
@@ -139,7 +142,7 @@ async function readMetered(
     for await (const chunk of body) {
       size += chunk.byteLength;
       if (size > maxBytes) throw tooLarge(maxBytes);
-      account.add(chunk.byteLength);
+      account.add(chunk.byteLength + PART_BYTES);
       chunks.push(chunk);
     }
   } catch (error) {

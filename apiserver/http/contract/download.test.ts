@@ -28,6 +28,7 @@ test.each([
   ["image/png, text/csv;q=0.1, */*;q=0.01", "text/csv"],
   ["text/csv;q=0", JSON_TYPE],
   ["image/png", JSON_TYPE],
+  [`text/csv${",a".repeat(510)}`, JSON_TYPE],
   [",;q=,;;/", JSON_TYPE],
 ])("Accept: %s is answered with %s", async (accept, type) => {
   const headers = accept === undefined ? undefined : { accept };

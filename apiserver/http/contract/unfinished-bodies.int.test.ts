@@ -28,7 +28,7 @@ interface Begun {
 async function begin(
   method: string,
   path: string,
-  { credential, sent }: { credential: string; sent: string },
+  { credential, sent }: { credential: string; sent: string | string[] },
 ): Promise<Begun> {
   const socket = connect({ port: Number(new URL(server.address).port), host: "127.0.0.1" });
   const begun = { socket, received: "" };
@@ -39,7 +39,8 @@ async function begin(
   onTestFinished(() => void socket.destroy());
   const lines = ["Host: x", `Authorization: Bearer ${credential}`, "Content-Type: application/json"];
   const head = `${method} ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\nTransfer-Encoding: chunked\r\n\r\n`;
-  socket.write(`${head}${sent.length.toString(16)}\r\n${sent}\r\n`);
+  const parts = [sent].flat().map((part) => `${part.length.toString(16)}\r\n${part}\r\n`);
+  socket.write(head + parts.join(""));
   await once(socket, "connect");
   return begun;
 }
@@ -47,10 +48,11 @@ async function begin(
 const statusesOf = (requests: readonly Begun[]) =>
   requests.flatMap(({ received }) => /^HTTP\/1\.1 (\d{3})/.exec(received)?.[1] ?? []);
 
-test.each([
+test.each<[string, string | string[], number, number]>([
   ["many", "{", 64, 10],
-  // An eighth of 64 MiB, in bodies of 250,000 bytes.
-  ["large", `{"name": "${"a".repeat(249_989)}`, 33, 5],
+  // An eighth of 64 MiB, in bodies of 240,000 bytes, and of 30,000 parts of one.
+  ["large", `{"name": "${"a".repeat(239_989)}`, 34, 5],
+  ["small in their parts", Array(30_000).fill(" "), 1, 5],
 ])(
   "unfinished bodies of one user that are too %s are 429, and refuse no other user's",
   async (_what, sent, most, more) => {

@@ -216,7 +216,7 @@ interface TokenBuckets {
   size(): number;
 }
 
-/** Limits memory: 100,000 buckets are about 15 MB. Beyond that the oldest bucket is dropped. */
+/** Limits memory: 100,000 buckets are about 15 MB. Beyond that the oldest tenth is dropped, for a sweep visits all. */
 const MAX_BUCKETS = 100_000;
 const FIRST_SWEEP = 1024;
 
@@ -252,7 +252,7 @@ export function createTokenBuckets(
   function dropBuckets(now: number): void {
     for (const [key, bucket] of buckets) if (bucket.level(now) >= burst) buckets.delete(key);
     for (const key of buckets.keys()) {
-      if (buckets.size < maxBuckets) break;
+      if (buckets.size <= 0.9 * maxBuckets) break;
       buckets.delete(key);
     }
     sweepAt = Math.min(maxBuckets, Math.max(FIRST_SWEEP, buckets.size * 2));

@@ -59,9 +59,9 @@ test("a full bucket is forgotten, so that memory follows the principals of the l
   expect(buckets.size()).toBe(1);
 });
 
-test("beyond the maximum number of buckets, the oldest is dropped", () => {
-  const { buckets } = bucketsAt({ burst: 2, perMinute: 1 }, 8);
-  for (let n = 0; n < 100; n++) buckets.take(`key-${n}`);
-  expect(buckets.size()).toBe(8);
-  expect(buckets.look("key-99").remaining).toBe(1);
+test("beyond the maximum number of buckets, the oldest tenth is dropped at once", () => {
+  const { buckets } = bucketsAt({ burst: 2, perMinute: 1 }, 20);
+  for (let n = 0; n <= 100; n++) buckets.take(`key-${n}`);
+  expect(buckets.size()).toBe(19);
+  expect(["key-82", "key-81", "key-100"].map((key) => buckets.look(key).remaining)).toEqual([1, 2, 1]);
 });
