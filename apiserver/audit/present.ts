@@ -22,7 +22,7 @@ export function presentAuditEntry(
     request_id: row.requestId,
     client_request_id: isHidden ? null : row.clientRequestId,
     source_address: isHidden ? null : row.sourceAddress,
-    result: row.result === "failed" ? "failed" : "done",
+    result: row.result,
   };
 }
 

@@ -59,9 +59,9 @@ export const auditEntryRecord = z
       "The X-Request-Id that the client sent; any text of its choice.",
     ).nullable(),
     source_address: textField(64, "IP address of the client.").nullable(),
-    result: z.enum(["done", "failed"]).openapi({
+    result: z.enum(["accepted", "done", "failed"]).openapi({
       description:
-        "Whether it was done. What is done outside of the database has an entry when it begins, and a second one if it fails.",
+        "Whether it was done. What is done in the container registry has an entry `accepted` before it begins, and a second one when it is done or has failed. Without that one it was interrupted, and may have been done.",
     }),
   })
   .openapi("AuditEntry", {

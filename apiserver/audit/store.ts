@@ -13,6 +13,7 @@ import {
   type SQL,
   sql,
 } from "drizzle-orm";
+import { NIL_ID } from "../../shared/program/id.ts";
 import type { Database, Queryable } from "../db/client.ts";
 import { measureRows } from "../db/columns.ts";
 import { prepareStatement } from "../db/statement.ts";
@@ -145,15 +146,24 @@ export async function assignPositions(db: Database): Promise<void> {
   }
 }
 
-/** Whether an organization's log has an entry of this action that was done to the target, or will have one of a deletion. */
+interface SoughtEntry {
+  orgId: string;
+  action: string;
+  targetId: string;
+  result?: AuditRow["result"];
+  /** An id that was made before the entry. */
+  afterId?: string;
+}
+
+/** Whether an organization's log has such an entry (default: one that says done), or will have it, of a deletion. */
 export async function isAudited(
   db: Queryable,
-  { orgId, action, targetId }: { orgId: string; action: string; targetId: string },
+  { orgId, action, targetId, result = "done", afterId = NIL_ID }: SoughtEntry,
 ): Promise<boolean> {
   const [row] = await db.execute<{ found: boolean }>(sql`
     select exists (select from ${auditLog} as entry
         where entry.org_id = ${orgId} and entry.action = ${action} and entry.target_id = ${targetId}
-          and entry.result = 'done')
+          and entry.result = ${result} and entry.id > ${afterId})
       or exists (select from ${awaitedDeletions} as waiting
         where waiting.org_id = ${orgId} and waiting.target_id = ${targetId}
           and waiting.entry ->> 'action' = ${action}) as found`);

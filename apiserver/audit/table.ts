@@ -33,7 +33,7 @@ export interface AuditEntry {
   target: { kind: string; id: string };
   before?: AuditFields;
   after?: AuditFields;
-  result: "done" | "failed";
+  result: "accepted" | "done" | "failed";
 }
 
 /** Positions grow also after the partition of the last one was dropped. */
@@ -59,7 +59,7 @@ export const auditLog = pgTable(
     /** What the client called its request; forgeable and not unique. */
     clientRequestId: text("client_request_id"),
     sourceAddress: text("source_address"),
-    result: text().notNull(),
+    result: text().$type<AuditEntry["result"]>().notNull(),
     /** The position in the log, assigned after the commit, so that no row ever appears before one already read. */
     position: bigint({ mode: "number" }),
   },

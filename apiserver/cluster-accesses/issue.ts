@@ -20,8 +20,7 @@ import {
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { isNotApplied, KubeError } from "../../shared/kube/errors.ts";
 import { composeKubeconfig, type KubeconfigCredential } from "../../shared/kube/kubeconfig.ts";
-import { messageOf } from "../../shared/program/errors.ts";
-import { type AuditEntry, recordAudit } from "../audit/index.ts";
+import type { AuditEntry } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
@@ -31,12 +30,13 @@ import { ApiError, dependencyUnavailable, describeExcess } from "../http/errors.
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { WriteIntent } from "../resources/table.ts";
 import {
+  completeIntents,
   createObjectName,
   insertIntents,
-  removeIntents,
   requireCluster,
   requireNotSuspended,
   SERVER_TIMEOUT_MS,
+  undoCreate,
 } from "../resources/write/index.ts";
 import { accessesOf } from "./accesses.ts";
 import { summarize } from "./present.ts";
@@ -64,10 +64,10 @@ export interface AccessRequest {
 
 /**
  * Issues a kubeconfig for the caller: creates a key that stays in this process, lets the operator sign it for a right that exists
- * as long as a ClusterAccess object, and audits it before it is returned. A failure leaves no access behind: one that a crash
- * leaves is deleted by the job `write-intents`. Throws 409 cluster_not_ready, 404 and 409 conflict for a cluster that was deleted
- * or suspended since, 409 conflict for one access too many of this cluster, 422 quota_exceeded for one too many of the
- * organization, 503 when the certificate is not signed in time, and what `caller.confirm` throws.
+ * as long as a ClusterAccess object, and audits it before it is returned. A failure leaves no access behind: one that a crash, or a
+ * creation of unknown outcome, leaves is deleted by the job `write-intents`. Throws 409 cluster_not_ready, 404 and 409 conflict for
+ * a cluster that was deleted or suspended since, 409 conflict for one access too many of this cluster, 422 quota_exceeded for one
+ * too many of the organization, 503 when the certificate is not signed in time, and what `caller.confirm` throws.
  */
 export async function issueKubeconfig(
   deps: Deps,
@@ -96,16 +96,14 @@ export async function issueKubeconfig(
       const current = await requireCluster(tx, cluster.orgId, cluster.id);
       requireNotSuspended(current);
       requireAccessible(current);
-      const [own] = await removeIntents(tx, [intent]);
-      // The job took this request for one that had ended, and deletes the access.
-      if (own?.entry == null) throw dependencyUnavailable("The signer of the cluster", "it took too long");
-      await recordAudit(tx, author, own.entry);
+      // Else the job took this request for one that had ended, and deletes the access.
+      const isCompleted = await completeIntents(tx, [intent]);
+      if (!isCompleted) throw dependencyUnavailable("The signer of the cluster", "it took too long");
     });
     return { access, kubeconfig };
   } catch (error) {
-    const isWithoutEffect = !isCreated && (isNotApplied(error) || error instanceof ApiError);
-    if (isWithoutEffect) await removeIntents(deps.db, [intent]);
-    else await discard(deps, intent, isCreated);
+    const isOutcomeKnown = isCreated || isNotApplied(error) || error instanceof ApiError;
+    if (isOutcomeKnown) await undoCreate(deps, [intent], isCreated ? [intent] : []);
     throw error;
   }
 }
@@ -249,18 +247,6 @@ function refused(message: string | null): ApiError {
 
 function revoked(): ApiError {
   return new ApiError("conflict", "The access was revoked while it was being issued.");
-}
-
-/** Deletes an access whose key is lost. The intent of one that cannot be deleted now, or may exist, stays for the job. */
-async function discard({ db, kube, log }: Deps, intent: WriteIntent, isCreated: boolean): Promise<void> {
-  const { namespace, name } = intent;
-  try {
-    await kube.delete(clusterAccessKind, namespace, name);
-    if (isCreated) await removeIntents(db, [intent]);
-  } catch (error) {
-    const message = messageOf(error);
-    log.warn({ name, message }, "an access that was not issued is left to the job");
-  }
 }
 
 /** Loaded at the first request: it takes longer to load than the rest of the program. */

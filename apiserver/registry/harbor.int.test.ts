@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { PATIENT } from "../../shared/program/testing-deadlines.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { ROBOT, startTestHarbor, type TestHarbor } from "./backend/testing-harbor.ts";
+import { pushToHarbor, ROBOT, startTestHarbor, type TestHarbor } from "./backend/testing-harbor.ts";
 import { registryJobs } from "./index.ts";
 import { listCriticalAudits } from "./testing.ts";
 
@@ -64,38 +63,58 @@ test("with Harbor a tenant pushes with a token of the service, and reads what Ha
   expect((await api.request("GET", "/registry/jwks.json", { as: null })).status).toBe(404);
 });
 
-/** Pushes an image of an organization with the robot account of Harbor. */
+/** Pushes an image of an organization; returns its digest and the path of its scan. */
 async function pushImage(orgId: string): Promise<{ digest: string; scan: string }> {
-  const repository = `org-${orgId}/web`;
-  harbor.projects.set(`org-${orgId}`, {});
-  const authorization = `Basic ${Buffer.from(`${ROBOT.username}:${ROBOT.password}`).toString("base64")}`;
-  const body = JSON.stringify({ schemaVersion: 2, mediaType: IMAGE_TYPE, annotations: { orgId } });
-  await fetch(`${harbor.url}/v2/${repository}/manifests/1`, {
-    method: "PUT",
-    headers: { authorization, "content-type": IMAGE_TYPE },
-    body,
-  });
-  const digest = `sha256:${createHash("sha256").update(body).digest("hex")}`;
-  return { digest, scan: `/api/v1/organizations/${orgId}/registry/repositories/web/tags/1/scan` };
+  const scan = `/api/v1/organizations/${orgId}/registry/repositories/web/tags/1/scan`;
+  return { digest: await pushToHarbor(harbor, orgId), scan };
 }
 
 const criticals = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ id: `CVE-${n}`, package: "zlib", severity: "Critical" }));
 
-test("a request for a scan that is repeated with its Idempotency-Key starts no other one", async () => {
+/** The results of one action in an organization's audit log. */
+async function readResults(orgId: string, action = "registry_scan.request"): Promise<string> {
+  const { body } = await api.request("GET", `/api/v1/organizations/${orgId}/audit-log?action=${action}`);
+  return body.items.map(({ result }: { result: string }) => result).join();
+}
+
+test.each([
+  ["repository.delete", "DELETE", ""],
+  ["repository_tag.delete", "DELETE", "/tags/1"],
+  ["registry_scan.request", "POST", "/tags/1/scan"],
+])("%s is accepted in the audit log, and done or failed only once it is", async (action, method, place) => {
+  const orgId = await api.createOrganization();
+  const path = (await pushImage(orgId)).scan.replace("/tags/1/scan", place);
+  const seen: string[] = [];
+  const see = async () => void seen.push(await readResults(orgId, action));
+  for (const refusal of [[500], undefined] as const) {
+    vi.spyOn(harbor, "intercept").mockImplementationOnce(async (respond) => {
+      await see();
+      return refusal === undefined ? respond() : [...refusal];
+    });
+    const { status } = await api.request(method, path);
+    expect(status < 300).toBe(refusal === undefined);
+    await see();
+  }
+  const failed = "accepted,failed";
+  expect(seen).toEqual(["accepted", failed, `${failed},accepted`, `${failed},accepted,done`]);
+});
+
+test("a scan whose process ended before it was recorded is recorded when its request is repeated by its key", async () => {
   const orgId = await api.createOrganization();
   const { digest, scan } = await pushImage(orgId);
   const headers = { "Idempotency-Key": digest };
-  const { status, body } = await api.request("POST", scan, { headers });
-  expect(status).toBe(202);
-  harbor.scans.set(digest, { status: "Success", vulnerabilities: [] });
-  expect(await api.request("POST", scan, { headers })).toMatchObject({ status, body });
-  expect(harbor.scans.get(digest)).toMatchObject({ status: "Success" });
-  const { body: log } = await api.request(
-    "GET",
-    `/api/v1/organizations/${orgId}/audit-log?action=registry_scan.request`,
-  );
-  expect(log.items).toHaveLength(1);
+  const ending = await startTestApp({ replicaOf: api, registry: api.deps.config.registry ?? {} });
+  vi.spyOn(harbor, "intercept").mockImplementationOnce(async (respond) => {
+    const answer = await respond();
+    await ending.close();
+    return answer;
+  });
+  expect((await ending.request("POST", scan, { headers })).status).toBeGreaterThanOrEqual(500);
+  expect(await readResults(orgId)).toBe("accepted");
+  await api.deps.sql`update idempotency_keys set lease_expires_at = now() where key = ${digest}`;
+  expect((await api.request("POST", scan, { headers })).body).toMatchObject({ Status: "Pending" });
+  expect(await readResults(orgId)).toBe("accepted,done");
 });
 
 test("a request for a scan that Harbor makes already joins it, and the audit log has no entry for it", async () => {
@@ -107,8 +126,7 @@ test("a request for a scan that Harbor makes already joins it, and the audit log
     expect(await api.request("POST", scan)).toMatchObject({ status: 202, body: { Status: status } });
     expect(harbor.scans.get(digest)).toEqual({ status });
   }
-  const log = `/api/v1/organizations/${orgId}/audit-log?action=registry_scan.request`;
-  expect((await api.request("GET", log)).body.items).toHaveLength(1);
+  expect(await readResults(orgId)).toBe("accepted,done");
 });
 
 test("while Harbor scans again, a tenant reads the last report, also of a scan that it only asked for again", async () => {
@@ -173,13 +191,14 @@ test("of one organization one report at a time is read and presented", async () 
   harbor.scans.set(digest, { status: "Success", vulnerabilities: criticals(1) });
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   let reading = 0;
-  harbor.beforeReport = async () => {
+  const reports = vi.spyOn(harbor, "intercept").mockImplementation(async (respond) => {
     reading += 1;
     await released;
-  };
+    return respond();
+  });
   onTestFinished(() => {
     release();
-    harbor.beforeReport = undefined;
+    reports.mockRestore();
   });
   const responses = [api.request("GET", scan), api.request("GET", scan)];
   await vi.waitFor(() => expect(reading).toBe(1), PATIENT);

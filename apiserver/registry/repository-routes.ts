@@ -183,8 +183,8 @@ export function addTagRoutes(router: Router<Deps>, useRegistry: UseRegistry): vo
 }
 
 /**
- * Does in the registry what its audit row says, which is committed first, with the confirmation of the caller's right: what a
- * crash interrupts is recorded too. What fails has a second row. Throws what `confirm` and `effect` throw.
+ * Does in the registry what the audit log has as accepted, which is committed first, with the confirmation of the caller's right. A
+ * second row says that it was done, or has failed; a crash before leaves the first alone. Throws what `confirm` and `effect` throw.
  */
 export async function doRecorded<T>(
   { db, log }: Pick<Deps, "db" | "log">,
@@ -192,15 +192,18 @@ export async function doRecorded<T>(
   entry: Omit<AuditEntry, "result">,
   effect: () => Promise<T>,
 ): Promise<T> {
-  await transactAs(db, caller, (tx) => recordAudit(tx, caller.author, { ...entry, result: "done" }));
+  await transactAs(db, caller, (tx) => recordAudit(tx, caller.author, { ...entry, result: "accepted" }));
+  let done: T;
   try {
-    return await effect();
+    done = await effect();
   } catch (error) {
     await recordAudit(db, caller.author, { ...entry, result: "failed" }).catch((failure: unknown) =>
       log.error({ action: entry.action, message: messageOf(failure) }, "a failure has no audit row"),
     );
     throw error;
   }
+  await recordAudit(db, caller.author, { ...entry, result: "done" });
+  return done;
 }
 
 function moreTags(): ApiError {

@@ -1,4 +1,4 @@
-import { recordAudit } from "../audit/index.ts";
+import { isAudited, recordAudit } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import type { Caller } from "../http/contract/caller.ts";
@@ -114,9 +114,13 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
         const findOwn = () => useRegistry(caller.slot, () => ownScans.findVersion(repository, digest));
         const respondWith = (state: ScanState, last: ScanSummary | undefined) =>
           respond({ ...(last ?? NO_REPORT), state });
-        const resume = async ({ fixed }: Attempt) => {
+        const resume = async ({ id, fixed }: Attempt) => {
           const own = await findOwn();
           if (own === undefined || !(isPending(own) || reportTimeOf(own) !== fixed)) return undefined;
+          const sought = { orgId, action: entry.action, targetId: digest, afterId: id };
+          const isAccepted = await isAudited(deps.db, { ...sought, result: "accepted" });
+          if (isAccepted && !(await isAudited(deps.db, sought)))
+            await recordAudit(deps.db, caller.author, { ...entry, result: "done" });
           await call.acquireComputation();
           return respondWith(own.state, await keepLastReport(call, ownScans, digest));
         };

@@ -8,6 +8,7 @@ import type { Sql } from "../db/client.ts";
 import { countLockWaits, prepareDigest, type TableDigests } from "../db/testing.ts";
 import { SCOPES } from "../http/authorization/permissions.ts";
 import { organizationNamespace } from "../organizations/namespace.ts";
+import { createObjectStore } from "../tickets/attachments/objects/object-store.ts";
 import { testStorage } from "../tickets/attachments/testing.ts";
 import { startTestApp, type TestApp, type TestResponse } from "./app.ts";
 import { createRecords, type EndingRequest, prepareRequest } from "./ended-rights-requests.ts";
@@ -210,8 +211,8 @@ async function waitForLock(api: TestApp, sent: Promise<TestResponse>): Promise<T
   return undefined;
 }
 
-/** The settings of the organization's custom resources. */
-async function readObjects({ deps: { kube } }: TestApp, orgId: string): Promise<unknown> {
+/** The settings of the organization's custom resources, and the object of its last attachment, once that is moved. */
+async function readObjects({ deps: { kube, sql } }: TestApp, orgId: string): Promise<unknown> {
   const namespace = organizationNamespace(orgId);
   const settings = [
     ...(await kube.listAll(clusterKind, { namespace })),
@@ -219,5 +220,9 @@ async function readObjects({ deps: { kube } }: TestApp, orgId: string): Promise<
   ].map(({ metadata, spec }) => [metadata.name, metadata.generation, spec]);
   const accesses = await kube.listAll(clusterAccessKind, { namespace });
   const kept = accesses.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  return { settings, accesses: kept.map(({ metadata }) => metadata.name) };
+  const [last] = await sql`
+    select ticket_id || '/' || id as path from ticket_attachments where org_id = ${orgId} order by id desc limit 1`;
+  const store = createObjectStore(testStorage(), () => new Date());
+  const moved = last && (await store.head(`attachments/${orgId}/${last.path}`));
+  return { settings, accesses: kept.map(({ metadata }) => metadata.name), moved };
 }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -10,7 +10,12 @@ import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { keepSigned, makeReady, reportReady } from "../../cluster-accesses/testing.ts";
 import { MACHINE, projectMachines, serveMachines } from "../../node-pools/nodes/testing.ts";
-import { ROBOT, startTestHarbor, type TestHarbor } from "../../registry/backend/testing-harbor.ts";
+import {
+  pushToHarbor,
+  ROBOT,
+  startTestHarbor,
+  type TestHarbor,
+} from "../../registry/backend/testing-harbor.ts";
 import type { TestApp } from "../../testing/app.ts";
 import {
   makeOrganization,
@@ -61,7 +66,6 @@ interface Case {
 
 const POOL = { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 const CLUSTER = { name: "Lost", k8s_version: "1.34" };
-const IMAGE_TYPE = "application/vnd.oci.image.manifest.v1+json";
 
 async function makeCluster(org: TestOrganization) {
   const { token } = org.owner;
@@ -188,12 +192,7 @@ const CASES: Record<string, (org: TestOrganization) => Promise<Case>> = {
     return { path, token, headers, action: "cluster.rotate_credentials", meanwhile, readEffect };
   },
   async requestTagScan(org) {
-    harbor.projects.set(`org-${org.id}`, {});
-    const body = JSON.stringify({ schemaVersion: 2, mediaType: IMAGE_TYPE, annotations: { org: org.id } });
-    const authorization = `Basic ${Buffer.from(`${ROBOT.username}:${ROBOT.password}`).toString("base64")}`;
-    const headers = { authorization, "content-type": IMAGE_TYPE };
-    await fetch(`${harbor.url}/v2/org-${org.id}/web/manifests/1`, { method: "PUT", headers, body });
-    const digest = `sha256:${createHash("sha256").update(body).digest("hex")}`;
+    const digest = await pushToHarbor(harbor, org.id);
     const setReport = (day: string) =>
       harbor.scans.set(digest, {
         status: "Success",
@@ -220,7 +219,7 @@ const ELSEWHERE = ["closeMonth"];
 
 async function countAudits(action: string | undefined): Promise<number> {
   const [row] = await api.deps.sql`
-    select count(*)::int as n from audit_log where action = ${action ?? ""}`;
+    select count(*)::int as n from audit_log where action = ${action ?? ""} and result = 'done'`;
   return row?.n;
 }
 

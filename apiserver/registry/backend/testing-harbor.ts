@@ -20,8 +20,8 @@ export interface TestHarbor {
   scans: Map<string, { status: string; endTime?: string; vulnerabilities?: readonly HarborVulnerability[] }>;
   /** What the scanner does not support, by digest. */
   unsupported: Set<string>;
-  /** Each report waits for it. */
-  beforeReport: (() => Promise<void>) | undefined;
+  /** Responds to each deletion, and each request for a scan or its report; `respond` does what is requested. */
+  intercept: (respond: () => Promise<Answer>) => Promise<Answer>;
   close: () => Promise<void>;
 }
 
@@ -117,13 +117,11 @@ export async function startTestHarbor(): Promise<TestHarbor> {
       scans.set(digest, { status: "Pending" });
       return [202];
     }
-    if (rest === "/additions/vulnerabilities") {
-      await harbor.beforeReport?.();
+    if (rest === "/additions/vulnerabilities")
       return [
         200,
         accepts === REPORT_TYPE ? { [REPORT_TYPE]: { vulnerabilities: scan?.vulnerabilities ?? null } } : {},
       ];
-    }
     const overview = {
       scan_status: scan?.status,
       end_time: scan?.endTime ?? "2026-05-01T12:00:00.000Z",
@@ -183,7 +181,9 @@ export async function startTestHarbor(): Promise<TestHarbor> {
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const call = await readCall(request);
-    const [status, content, headers = {}] = isAllowed(call) ? await respond(call) : ([401] as Answer);
+    const make = async () => (isAllowed(call) ? respond(call) : ([401] as Answer));
+    const isIntercepted = call.method === "DELETE" || /\/(?:scan|vulnerabilities)$/.test(call.path);
+    const [status, content, headers = {}] = await (isIntercepted ? harbor.intercept(make) : make());
     const body = Buffer.isBuffer(content)
       ? content
       : Buffer.from(content === undefined ? "" : JSON.stringify(content));
@@ -207,8 +207,18 @@ export async function startTestHarbor(): Promise<TestHarbor> {
       server.close(() => resolve());
     });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const harbor: TestHarbor = { url, projects, scans, unsupported, beforeReport: undefined, close };
+  const harbor: TestHarbor = { url, projects, scans, unsupported, intercept: (respond) => respond(), close };
   return harbor;
+}
+
+/** Pushes an image of an organization with the robot account; returns its digest. */
+export async function pushToHarbor({ url, projects }: TestHarbor, orgId: string): Promise<string> {
+  projects.set(`org-${orgId}`, {});
+  const type = "application/vnd.oci.image.manifest.v1+json";
+  const body = JSON.stringify({ schemaVersion: 2, mediaType: type, annotations: { orgId } });
+  const headers = { authorization: BASIC, "content-type": type };
+  await fetch(`${url}/v2/org-${orgId}/web/manifests/1`, { method: "PUT", headers, body });
+  return `sha256:${createHash("sha256").update(body).digest("hex")}`;
 }
 
 interface Call {

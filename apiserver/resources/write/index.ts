@@ -8,12 +8,13 @@ export {
   type WriteResult,
 } from "./collection.ts";
 export { createObject } from "./create-object.ts";
+export { undoCreate } from "./given-up.ts";
 export {
+  completeIntents,
   hasPendingCreates,
   insertIntents,
   isProtectionIntended,
   isWriteIntended,
-  removeIntents,
 } from "./intents.ts";
 export { writeIntentJobs } from "./jobs.ts";
 export { SERVER_TIMEOUT_MS } from "./kube-write.ts";

@@ -122,6 +122,8 @@ function addComplete(router: Router<Deps>, store: StoreAccess): void {
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       const { accept, resume } = respondCompleted(c, deps, seen, announced.id);
       return runOnce({ resume }, async () => {
+        // What is moved for one whose right ends after this, the sweeper removes.
+        await transactAs(deps.db, caller, async () => undefined);
         await moveUpload(store.use, announced);
         const row = await transactAs(deps.db, caller, async (tx, confirmed) => {
           const ticket = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
@@ -237,6 +239,7 @@ function addAdminComplete(router: Router<Deps>, store: StoreAccess): void {
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       const { accept, resume } = respondCompleted(c, deps, seen, announced.id);
       return runOnce({ resume }, async () => {
+        await transactAs(deps.db, caller, async () => undefined);
         await moveUpload(store.use, announced);
         const row = await transactAs(deps.db, caller, async (tx) => {
           const ticket = await lockTicket(tx, { orgId }, params.ticketID);
@@ -265,11 +268,8 @@ function addAdminReads(router: Router<Deps>, store: StoreAccess): void {
     },
     async (c, { deps, author, params, query }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
-      const rows = await listAttachments(
-        deps.db,
-        attachmentScope(author, { id: params.ticketID, orgId }, "provider"),
-        query,
-      );
+      const scope = attachmentScope(author, { id: params.ticketID, orgId }, "provider");
+      const rows = await listAttachments(deps.db, scope, query);
       return c.json(toPage(rows, query.limit, presentAttachment), 200);
     },
   );
