@@ -9,7 +9,7 @@ export const MAX_REPOSITORY_LENGTH = 200;
 export const MAX_TAG_LENGTH = 128;
 /** Tags of a repository that one request counts: for each page of them the registry reads all. */
 export const MAX_TAGS = 10_000;
-/** Tags that one request deletes, well within its 55 seconds: each is looked up, and each image is deleted. */
+/** Tags that are deleted with a repository, well within its 55 seconds: each is looked up, and each image is deleted. */
 export const MAX_DELETED_TAGS = 2000;
 
 /** What every repository of an organization begins with in the registry: its id, for slugs change owners. */

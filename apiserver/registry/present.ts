@@ -37,12 +37,13 @@ export function presentRequestedScan(scan: ScanSummary | undefined): z.output<ty
   };
 }
 
-/** The wire form of a scan. A report whose vulnerabilities were dropped is none, for their list would look empty. */
+/** The wire form of a scan. A report whose vulnerabilities were dropped is none, for their list would look empty; a success still counts them. */
 export function presentScan(scan: ImageScan | undefined): z.output<typeof scanRecord> {
-  const isDropped = scan?.state === "success" && scan.vulnerabilities === null;
+  const isDropped = scan?.vulnerabilities === null;
+  const isNone = isDropped && scan.state !== "success";
   return {
-    ...presentRequestedScan(scan),
-    ...(isDropped && { Status: "NotScanned" }),
+    ...presentRequestedScan(isNone ? { ...scan, scannedAt: null, summary: null } : scan),
+    ...(isDropped && !isNone && { Status: "NotScanned" }),
     Vulnerabilities: scan?.vulnerabilities ?? [],
   };
 }

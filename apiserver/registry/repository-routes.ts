@@ -28,6 +28,7 @@ const tag = "Registry";
 const COLLECTION = "/api/v1/organizations/{orgID}/registry/repositories";
 const RECORD = `${COLLECTION}/{repoName}`;
 const TAGS = `${RECORD}/tags`;
+const TOO_MANY_TAGS = `The repository has more than ${MAX_DELETED_TAGS} tags: delete tags first.`;
 
 /** Operations on the repositories of an organization. */
 export function addRepositoryRoutes(router: Router<Deps>, useRegistry: UseRegistry): void {
@@ -93,7 +94,7 @@ export function addRepositoryRoutes(router: Router<Deps>, useRegistry: UseRegist
       operationId: "deleteRepository",
       tag,
       summary: "Delete a repository",
-      description: `With all its tags; of more than ${MAX_DELETED_TAGS}, that many, with 409 conflict. A repeated request continues a deletion that was interrupted.`,
+      description: `With all its tags. Of more than ${MAX_DELETED_TAGS} none is deleted, with 409 conflict: delete tags first. A repeated request continues a deletion that was interrupted.`,
       access: "registry:write",
       params: { repoName: repositoryParam },
       responses: { 204: { description: "Deleted." } },
@@ -110,9 +111,8 @@ export function addRepositoryRoutes(router: Router<Deps>, useRegistry: UseRegist
         const tags = await listTagNames(backend, repository);
         if (tags.length === 0) throw notFound("repository");
         requireMatch(readPreconditions(c), repositoryTag(tags));
-        const deleted = tags.slice(0, MAX_DELETED_TAGS);
-        await doRecorded(deps, caller, entry, () => deleteImages(backend, repository, deleted));
-        if (deleted.length < tags.length) throw moreTags();
+        if (tags.length > MAX_DELETED_TAGS) throw new ApiError("conflict", TOO_MANY_TAGS);
+        await doRecorded(deps, caller, entry, () => deleteImages(backend, repository, tags));
       });
       return c.body(null, 204);
     },
@@ -204,16 +204,6 @@ export async function doRecorded<T>(
   }
   await recordAudit(db, caller.author, { ...entry, result: "done" });
   return done;
-}
-
-function moreTags(): ApiError {
-  return new ApiError(
-    "conflict",
-    `${MAX_DELETED_TAGS} tags are deleted, and the repository has more: repeat the request.`,
-    {
-      retryAfterSeconds: 1,
-    },
-  );
 }
 
 /** The entity tag of a tag: what it names, in 128 of 256 bits. */

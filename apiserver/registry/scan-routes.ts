@@ -1,9 +1,11 @@
+import { createSharedSlots } from "../../shared/program/limits.ts";
 import { isAudited, recordAudit } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import type { Caller } from "../http/contract/caller.ts";
 import { isNotModified } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
+import { takeSlot } from "../http/contract/tenant-slot.ts";
 import { notFound } from "../http/errors.ts";
 import type { Attempt } from "../http/idempotency/run-once.ts";
 import type { UseRegistry } from "./backend/access.ts";
@@ -28,6 +30,12 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
       ...(await requireImage(backend, orgId, params)),
       ownScans: backend.ownScans,
     }));
+  /** The registry's own reports that are read at once, each of up to 64 MiB: no other computation waits for the registry. */
+  const reports = createSharedSlots({ perKey: 1, all: 2 });
+  const useReports = async <T>({ caller: { slot } }: ScanCall, work: () => Promise<T>): Promise<T> => {
+    const free = slot && (await takeSlot(reports, slot.tenant, slot.ended));
+    return useRegistry(slot, work).finally(free);
+  };
   /** What the entity tag of a scan is made of, without its report. */
   const findVersion = async (call: ScanCall, { repository, digest, ownScans }: FoundImage) => {
     const last = await findScanSummary(call.deps.db, call.orgId, digest);
@@ -35,10 +43,12 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
     const own = await useRegistry(call.caller.slot, () => ownScans.findVersion(repository, digest));
     return own === undefined || own.state === "success" ? own : { ...(last ?? own), state: own.state };
   };
-  const readScan = async (call: ScanCall, { repository, digest, ownScans }: FoundImage) => {
-    const { deps, orgId, params } = call;
+  const readScan = async (call: ScanCall, { repository, digest, ownScans }: FoundImage, isLarge: boolean) => {
+    const { deps, orgId, params, caller } = call;
+    const find = async () => ownScans?.find(repository, digest);
+    const own = ownScans && (await (isLarge ? useReports(call, find) : useRegistry(caller.slot, find)));
+    if (isLarge) await call.acquireComputation();
     if (ownScans === undefined) return findScan(deps.db, orgId, digest);
-    const own = await useRegistry(call.caller.slot, () => ownScans.find(repository, digest));
     const image = { orgId, digest, repository: params.repoName };
     return own && (await keepReport(deps.db, image, own, deps.now()));
   };
@@ -46,7 +56,7 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
   const keepLastReport = async (call: ScanCall, ownScans: OwnScans, digest: string) => {
     const { deps, orgId, params } = call;
     const images = { orgId, repository: params.repoName, digests: [digest] };
-    await useRegistry(call.caller.slot, () => keepNewReports(deps.db, ownScans, images, { now: deps.now }));
+    await keepNewReports(deps.db, ownScans, images, { now: deps.now });
     return findScanSummary(deps.db, orgId, digest);
   };
 
@@ -59,7 +69,7 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
       tag,
       summary: "Get the vulnerabilities of an image",
       description:
-        "The result belongs to the digest that the tag names now. While a scan runs, Summary and Vulnerabilities are those of the last one that finished.",
+        "The result belongs to the digest that the tag names now. While a scan is pending or runs, and after one that failed, ScannedAt, Summary and Vulnerabilities are those of the last one that finished, as long as its vulnerabilities are kept.",
       access: "registry:read",
       params,
       responses: {
@@ -73,8 +83,7 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
       const version = await findVersion(call, found);
       const known = scanTag(digest, version);
       if (isNotModified(c.req.header("if-none-match"), known)) return c.body(null, 304, { ETag: known });
-      if (hasReport(version)) await call.acquireComputation();
-      const scan = await readScan(call, found);
+      const scan = await readScan(call, found, hasReport(version));
       return c.json(presentScan(scan), 200, { ETag: scanTag(digest, scan) });
     },
   );
@@ -121,23 +130,19 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
           const isAccepted = await isAudited(deps.db, { ...sought, result: "accepted" });
           if (isAccepted && !(await isAudited(deps.db, sought)))
             await recordAudit(deps.db, caller.author, { ...entry, result: "done" });
-          await call.acquireComputation();
-          return respondWith(own.state, await keepLastReport(call, ownScans, digest));
+          return respondWith(own.state, await useReports(call, () => keepLastReport(call, ownScans, digest)));
         };
-        return runOnce({ resume, fixed: async () => reportTimeOf(await findOwn()) }, async () => {
-          await call.acquireComputation();
-          const own = await findOwn();
+        const run = async () => {
+          const own = await ownScans.findVersion(repository, digest);
           if (own !== undefined && isPending(own))
             return respondWith(own.state, await findScanSummary(deps.db, orgId, digest));
-          return doRecorded(deps, caller, entry, async () => {
-            // The registry forgets its report when it scans again.
-            const last = await keepLastReport(call, ownScans, digest);
-            return respondWith(
-              await useRegistry(caller.slot, () => ownScans.request(repository, digest)),
-              last,
-            );
-          });
-        });
+          // The registry forgets its report when it scans again.
+          const last = await keepLastReport(call, ownScans, digest);
+          const request = () => ownScans.request(repository, digest);
+          return respondWith(await doRecorded(deps, caller, entry, request), last);
+        };
+        const fixed = async () => reportTimeOf(await findOwn());
+        return runOnce({ resume, fixed }, () => useReports(call, run));
       }
       return call.transact(async (tx) => {
         const image = { orgId, digest, repository: params.repoName };
@@ -170,6 +175,7 @@ interface ScanCall {
   deps: Pick<Deps, "db" | "now">;
   orgId: string;
   caller: Pick<Caller, "slot">;
+  acquireComputation: () => Promise<void>;
   params: ImageNames;
 }
 

@@ -22,7 +22,7 @@ const REQUESTS_PER_TENANT = 2;
  * registry cannot be used, 429 when it was not the tenant's turn within 20 s, and 400 when the client has disconnected.
  */
 export type UseRegistry = <T>(
-  slot: Pick<TenantSlot, "tenant" | "signal"> | undefined,
+  slot: Pick<TenantSlot, "tenant" | "signal" | "ended"> | undefined,
   work: (backend: RegistryBackend) => Promise<T>,
 ) => Promise<T>;
 
@@ -50,7 +50,8 @@ export function createRegistryAccess(
   const slots = createKeyedSlots(REQUESTS_PER_TENANT);
   return async (slot, work) => {
     const signal = slot?.signal;
-    const free = slot && (await takeSlot(slots, slot.tenant, signal));
+    // A write that waits has not begun: it waits no longer than its client.
+    const free = slot && (await takeSlot(slots, slot.tenant, signal ?? slot.ended));
     try {
       return await work(signal === undefined ? backend : backend.endingWith(signal));
     } catch (error) {

@@ -42,9 +42,9 @@ const aCritical = (n: number): Vulnerability => ({
   Links: [],
 });
 
-async function claim(): Promise<ClaimedScan | undefined> {
+async function claim(isIdle = true): Promise<ClaimedScan | undefined> {
   atMs += 1000;
-  return claimScan(api.deps.db, { at: new Date(atMs), leaseSeconds: LEASE_SECONDS });
+  return claimScan(api.deps.db, { at: new Date(atMs), leaseSeconds: LEASE_SECONDS, isIdle });
 }
 
 async function claimNames(count: number): Promise<(string | undefined)[]> {
@@ -113,11 +113,13 @@ describe("a claim", () => {
     expect(await complete(again)).toBe(true);
   });
 
-  test("counts as an attempt when it begins, also one that ends with its process, until the scan is requested anew", async () => {
+  test("counts as an attempt when it begins, also one that ends with its process, until the scan is requested anew; the last one waits for an idle process, and what comes after it too", async () => {
     const orgId = await api.createOrganization();
+    await request(orgId, "pushed", ["other"]);
     const attempts: (number | undefined)[] = [];
     for (let n = 0; n < 3; n++) {
       if (n !== 1) await request(orgId, "requested", ["web"]);
+      else expect(await claim(false)).toBeUndefined();
       const scan = await claim();
       attempts.push(scan?.attempts);
       atMs += LEASE_SECONDS * 1000;
@@ -142,7 +144,7 @@ describe("a claim", () => {
         at: new Date(atMs),
       })),
     );
-    const claims = await Promise.all(names.map(claim));
+    const claims = await Promise.all(names.map(() => claim()));
     const claimed = claims.flatMap((scan) => scan?.repository ?? []);
     expect(claimed.length).toBe(new Set(claimed).size);
     expect(claimed.length).toBeGreaterThan(0);

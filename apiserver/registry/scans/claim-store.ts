@@ -22,19 +22,23 @@ export interface ClaimedScan {
 /** The claims of scans; a scan that is done stays, with its report. */
 export const scanClaims = createClaims(registryScans, ["orgId", "digest"]);
 
+/** One retry, also of an attempt that ended with its process. The last one runs alone: it ends by no fault of another image. */
+export const MAX_SCAN_ATTEMPTS = 2;
+
 /** Scans that are checked per organization: other processes may be claiming the first ones at this moment. */
 const CANDIDATES = 8;
 
 /**
  * Claims the scan that is due: what a new vulnerability database caused comes after all else; of the organization whose
  * last scan started first, and of those by priority, then the one that has waited longest. A claim that is not
- * completed in time is claimed again.
+ * completed in time is claimed again. None while it is a last attempt and the process is not idle: that ends what it has begun first.
  */
 export async function claimScan(
   db: Queryable,
-  { at, leaseSeconds }: { at: Date; leaseSeconds: number },
+  { at, leaseSeconds, isIdle }: { at: Date; leaseSeconds: number; isIdle: boolean },
 ): Promise<ClaimedScan | undefined> {
-  const next = sql`(${registryScans.orgId}, ${registryScans.digest}) = (${selectNext(at)})`;
+  const mayRun = sql`(${isIdle} or ${registryScans.attempts} <> ${MAX_SCAN_ATTEMPTS - 1})`;
+  const next = sql`(${registryScans.orgId}, ${registryScans.digest}) = (${selectNext(at)}) and ${mayRun}`;
   const set = { state: "running" as const, startedAt: at, attempts: sql`${registryScans.attempts} + 1` };
   const [row] = await scanClaims.take(db, next, { leaseSeconds, at, set });
   if (row === undefined) return undefined;

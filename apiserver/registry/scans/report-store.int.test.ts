@@ -92,7 +92,7 @@ test("a report that is stored drops those that its organization may no longer ke
     priority: PRIORITIES.requested,
     at: usedAtOf(3),
   });
-  const scan = await claimScan(db, { at: usedAtOf(4), leaseSeconds: 60 });
+  const scan = await claimScan(db, { at: usedAtOf(4), leaseSeconds: 60, isIdle: true });
   if (scan === undefined) throw new Error("nothing is due");
   const report = { summary: SUMMARY, vulnerabilities: [] };
   await recordReport(db, scan, { report, databaseVersion: "1", at: usedAtOf(5) }, 1.5 * REPORT_BYTES);

@@ -32,7 +32,7 @@ const push = async (repository: string, tag: string, version: string, owner = or
   (await pushTestImage(registry(), { orgId: owner, repository, tag }, { zlib: version })).digest;
 
 /** A sweep two hours from now: results of images that are not in use are no longer kept. */
-const sweep = (through = backend) =>
+const sweep = (through = backend, signal = new AbortController().signal) =>
   sweepRegistry(
     {
       db: api.deps.db,
@@ -40,7 +40,7 @@ const sweep = (through = backend) =>
       now: () => new Date(Date.now() + 2 * HOUR_MS),
     },
     through,
-    new AbortController().signal,
+    signal,
   );
 
 const listScans = (owner = orgId) =>
@@ -120,7 +120,7 @@ describe("a sweep", () => {
     },
   );
 
-  test("ends with the error of a registry that cannot be reached, and deletes nothing", async () => {
+  test("ends with the error of a registry that cannot be reached or does not list its repositories in time, and deletes nothing", async () => {
     await push("web", "1", "8");
     await sweep();
     await endScans();
@@ -128,9 +128,10 @@ describe("a sweep", () => {
     await expect(sweep({ ...backend, listTags: () => Promise.reject(unreachable) })).rejects.toBe(
       unreachable,
     );
-    await expect(sweep({ ...backend, listRepositories: () => Promise.reject(unreachable) })).rejects.toBe(
-      unreachable,
-    );
+    const unlisted = { ...backend, listRepositories: () => Promise.reject(unreachable) };
+    await expect(sweep({ ...backend, endingWith: () => unlisted })).rejects.toBe(unreachable);
+    const late = { name: "BackendError", fault: "timeout" };
+    await expect(sweep(backend, AbortSignal.abort())).rejects.toMatchObject(late);
     expect(await listScans()).toHaveLength(1);
   });
 });

@@ -1,7 +1,7 @@
 import type { Deps } from "../../deps.ts";
 import { findKnownOrganizations } from "../../organizations/index.ts";
 import { listAllNames } from "../backend/access.ts";
-import { BackendError, type RegistryBackend } from "../backend/backend.ts";
+import { BackendError, type NamesRequest, type RegistryBackend } from "../backend/backend.ts";
 import type { RegistryLimits } from "../config.ts";
 import { findKnownDigests } from "../digest-store.ts";
 import { isRepositoryName, parseRepository, repositoryPrefix } from "../names.ts";
@@ -19,22 +19,22 @@ const UNTAGGED_KEPT_MS = 3_600_000;
 /** An organization at a limit is measured again after this time. */
 const FULL_EVERY_MS = 600_000;
 
-/** One organization has this long in one sweep, so that the others are read too. */
-const ORGANIZATION_MS = 1_200_000;
+/** One organization has this long in one sweep, so that the others are read too, and so has the list of all repositories. */
+const LIMIT_MS = 1_200_000;
 
 /**
  * Requests a scan of every tagged image that has none, for a notification that was pending when the registry restarted
  * is lost; of a registry that scans by itself, keeps the reports that are new; deletes the results of images that have
  * no tag any more; measures what the images of each organization take. Reads the whole registry, one request after the
  * other. An organization whose repositories the registry does not read, or not in time, is left unchanged. Throws
- * BackendError when the registry cannot be reached or refuses.
+ * BackendError when the registry cannot be reached or refuses, or does not list all repositories in time.
  */
 export async function sweepRegistry(
   deps: SweepDeps,
   backend: RegistryBackend,
   signal: AbortSignal,
 ): Promise<void> {
-  const repositories = await listOrganizationRepositories(backend, PREFIX);
+  const repositories = await listOrganizationRepositories(backend, PREFIX, signal);
   const organizations = new Set([
     ...repositories.keys(),
     ...(await listScannedOrganizations(deps.db)),
@@ -43,7 +43,7 @@ export async function sweepRegistry(
   for (const orgId of organizations) {
     if (signal.aborted) return;
     if (!(await findKnownOrganizations(deps.db, [orgId])).has(orgId)) continue;
-    await sweepOrLog(deps, backend, { orgId, names: repositories.get(orgId) ?? [] }, signal);
+    await sweepOrLog(deps, backend, { orgId, list: async () => repositories }, signal);
   }
 }
 
@@ -56,8 +56,8 @@ export async function sweepFullOrganizations(
   const measuredBefore = new Date(deps.now().getTime() - FULL_EVERY_MS);
   for (const orgId of await listFullOrganizations(deps.db, deps.limits, measuredBefore)) {
     if (signal.aborted) return;
-    const repositories = await listOrganizationRepositories(backend, repositoryPrefix(orgId));
-    await sweepOrLog(deps, backend, { orgId, names: repositories.get(orgId) ?? [] }, signal);
+    const list = () => listOrganizationRepositories(backend, repositoryPrefix(orgId), signal);
+    await sweepOrLog(deps, backend, { orgId, list }, signal);
   }
 }
 
@@ -70,13 +70,13 @@ interface OrganizationRepositories {
 async function sweepOrLog(
   deps: SweepDeps,
   backend: RegistryBackend,
-  organization: OrganizationRepositories,
+  { orgId, list }: { orgId: string; list: () => Promise<ReadonlyMap<string, string[]>> },
   signal: AbortSignal,
 ): Promise<void> {
-  const { orgId } = organization;
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(ORGANIZATION_MS)]);
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]);
   try {
-    await sweepOrganization(deps, backend, organization, limited);
+    const names = (await list()).get(orgId) ?? [];
+    await sweepOrganization(deps, backend, { orgId, names }, limited);
     if (limited.aborted && !signal.aborted)
       deps.log.warn({ orgId }, "there was no time to read all images of an organization");
   } catch (error) {
@@ -104,13 +104,20 @@ async function sweepOrganization(
   await completeMeasurement(deps, backend, measurement, images, signal);
 }
 
-/** The names of the repositories of each organization, without its prefix. */
+/** The names of the repositories of each organization, without its prefix. Throws BackendError when there is no time for all of them. */
 async function listOrganizationRepositories(
   backend: RegistryBackend,
   prefix: string,
+  signal: AbortSignal,
 ): Promise<Map<string, string[]>> {
   const repositories = new Map<string, string[]>();
-  for await (const repository of listAllNames((page) => backend.listRepositories(prefix, page))) {
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]);
+  const bounded = backend.endingWith(limited);
+  const fail = (cause: unknown) => {
+    throw limited.aborted ? new BackendError("timeout", "the list took too long", { cause }) : cause;
+  };
+  const list = (page: NamesRequest) => bounded.listRepositories(prefix, page).catch(fail);
+  for await (const repository of listAllNames(list)) {
     const place = parseRepository(repository);
     if (place === undefined || !isRepositoryName(place.name)) continue;
     const names = repositories.get(place.orgId) ?? [];

@@ -15,9 +15,12 @@ let folder: string;
 const stop = new AbortController();
 let stopped: Promise<void>;
 
-/** In place of grype: notes what it is asked to scan, and finds nothing. */
+/** In place of grype: notes what it is asked to scan, and finds nothing; in `beside` until another scan begins, 3 s at most. */
 const SCRIPT = `#!/bin/sh
-case "$1" in db) echo '{"built": "2026-11-01T00:00:00Z"}' ;; *) echo "$1" >> "$(dirname "$0")/asked"; echo '{"matches": []}' ;; esac
+cd "$(dirname "$0")"
+case "$1" in db) echo '{"built": "2026-11-01T00:00:00Z"}'; exit ;; *) echo "$1" >> asked ;; esac
+case "$1" in *beside*) timeout 3 sh -c 'until tail -n 1 asked | grep -qv beside; do sleep 0.1; done'; echo alone >> asked ;; esac
+echo '{"matches": []}'
 `;
 
 beforeAll(async () => {
@@ -34,7 +37,7 @@ beforeAll(async () => {
     databaseUrl: undefined,
     caDir: undefined,
     socket: undefined,
-    concurrency: 1,
+    concurrency: 3,
     timeoutSeconds: 60,
     memoryMiB: 512,
     diskMiB: 512,
@@ -48,29 +51,32 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test("an image that ended the scanner's program twice is an Error without a third scan, and others are scanned", async () => {
+test("an image that ended the scanner's program twice is an Error without a third scan; one that was beside it is scanned alone, and others after it", async () => {
   const orgId = await api.createOrganization();
   const { db, now } = api.deps;
   const digests: string[] = [];
-  for (const repository of ["fatal", "web"]) {
+  for (const repository of ["fatal", "beside", "web"]) {
     const place = { orgId, repository, tag: "1" };
     const { digest } = await pushTestImage(testRegistry(api), place, { [repository]: "1" });
     await requestScan(db, { orgId, digest, repository, priority: PRIORITIES.requested, at: now() });
     digests.push(digest);
   }
-  const [fatal = "", web = ""] = digests;
+  const [fatal = "", beside = "", web = ""] = digests;
   const find = async (digest: string) => {
     const isImage = and(eq(registryScans.orgId, orgId), eq(registryScans.digest, digest));
     return (await db.select().from(registryScans).where(isImage))[0];
   };
   await db.update(registryScans).set({ attempts: 2 }).where(eq(registryScans.digest, fatal));
+  await db.update(registryScans).set({ attempts: 1 }).where(eq(registryScans.digest, beside));
   ({ stopped } = startImageScanner(api.deps, stop.signal));
-  await waitFor("both scans to end", async () => {
-    const rows = [await find(fatal), await find(web)];
+  await waitFor("the scans to end", async () => {
+    const rows = [await find(fatal), await find(beside), await find(web)];
     return rows.every((row) => row?.dueAt === null);
   });
   expect(await find(fatal)).toMatchObject({ state: "error", fault: "failed", attempts: 0 });
-  expect(await find(web)).toMatchObject({ state: "success", attempts: 0 });
-  const asked = await readFile(join(folder, "asked"), "utf8");
-  expect([asked.includes(web), asked.includes(fatal)]).toEqual([true, false]);
+  expect([await find(beside), await find(web)]).toMatchObject(
+    Array(2).fill({ state: "success", attempts: 0 }),
+  );
+  const asked = (await readFile(join(folder, "asked"), "utf8")).trim().split("\n");
+  expect(asked.map((line) => line.split("@")[1] ?? line)).toEqual([beside, "alone", web]);
 });

@@ -7,7 +7,7 @@ import { toPull } from "../backend/oci.ts";
 import type { ScannerConfig } from "../config.ts";
 import { repositoryPrefix } from "../names.ts";
 import { createReport } from "../report.ts";
-import { type ClaimedScan, claimScan, endedAs, scanClaims } from "./claim-store.ts";
+import { type ClaimedScan, claimScan, endedAs, MAX_SCAN_ATTEMPTS, scanClaims } from "./claim-store.ts";
 import { readDatabaseVersion, removeAbandonedWorkFolders } from "./database.ts";
 import { findScanTarget } from "./manifest.ts";
 import { recordReport } from "./record-report.ts";
@@ -31,6 +31,8 @@ interface WorkerDeps extends Pick<Deps, "db" | "log" | "now"> {
   registry: { authority: string; isPlainHttp: boolean };
   metrics: ScannerMetrics;
   program: ScannerProgram;
+  /** The scans of this process. A last attempt is alone, and so is what a process claims that ran none until it is known. */
+  running: { count: number; isAlone: boolean };
 }
 
 const IDLE_MS = 2000;
@@ -38,8 +40,6 @@ const IDLE_MS = 2000;
 const UNAVAILABLE_MS = 10_000;
 const PLATFORM_RETRY_SECONDS = 60;
 const IMAGE_RETRY_SECONDS = 30;
-/** One retry, also of an attempt that ended with this process. */
-const MAX_ATTEMPTS = 2;
 /** A claim outlives one image's time by this. */
 const LEASE_MARGIN_SECONDS = 60;
 /** Providers build a database a day. The first download is at once: the folder of a new Pod is empty. */
@@ -72,19 +72,28 @@ function repeat(
 }
 
 async function scanNext(deps: WorkerDeps, signal: AbortSignal): Promise<number> {
-  const { db, now, config, program } = deps;
+  const { db, now, config, program, running } = deps;
   await program.requireThere();
   const databaseVersion = await readDatabaseVersion(config);
-  const scan = await claimScan(db, { at: now(), leaseSeconds: leaseSecondsOf(config) });
-  if (scan === undefined) return IDLE_MS;
-  const startedMs = performance.now();
+  if (running.isAlone) return IDLE_MS;
+  const isIdle = running.count === 0;
+  Object.assign(running, { count: running.count + 1, isAlone: isIdle });
   try {
-    await runScan(deps, scan, databaseVersion, signal);
-    deps.metrics.onScan("done", (performance.now() - startedMs) / 1000);
-  } catch (error) {
-    await settleFailure(deps, scan, error, signal);
+    const scan = await claimScan(db, { at: now(), leaseSeconds: leaseSecondsOf(config), isIdle });
+    if (scan === undefined) return IDLE_MS;
+    running.isAlone = isIdle && scan.attempts >= MAX_SCAN_ATTEMPTS;
+    const startedMs = performance.now();
+    try {
+      await runScan(deps, scan, databaseVersion, signal);
+      deps.metrics.onScan("done", (performance.now() - startedMs) / 1000);
+    } catch (error) {
+      await settleFailure(deps, scan, error, signal);
+    }
+    return 0;
+  } finally {
+    running.count -= 1;
+    running.isAlone = false;
   }
-  return 0;
 }
 
 function leaseSecondsOf({ timeoutSeconds }: ScannerConfig): number {
@@ -98,7 +107,7 @@ async function runScan(
   signal: AbortSignal,
 ): Promise<void> {
   const { db, now, config, backend, program } = deps;
-  if (scan.attempts > MAX_ATTEMPTS)
+  if (scan.attempts > MAX_SCAN_ATTEMPTS)
     throw new ScanError("failed", "the program that scans ended in each attempt");
   const report = createReport();
   const repository = `${repositoryPrefix(scan.orgId)}${scan.repository}`;
@@ -144,7 +153,7 @@ async function settleFailure(
   }
   log.warn({ orgId: scan.orgId, digest: scan.digest, fault, message }, "an image was not scanned");
   if (error.isOfPlatform) await postpone(PLATFORM_RETRY_SECONDS, before);
-  else if (scan.attempts < MAX_ATTEMPTS) await postpone(IMAGE_RETRY_SECONDS, scan.attempts);
+  else if (scan.attempts < MAX_SCAN_ATTEMPTS) await postpone(IMAGE_RETRY_SECONDS, scan.attempts);
   // The last report stays.
   else await scanClaims.complete(db, scan, endedAs("error", fault, message));
 }
@@ -235,6 +244,7 @@ export function startImageScanner(deps: Deps, signal: AbortSignal): { stopped: P
       registry: { authority: host, isPlainHttp: protocol === "http:" },
       metrics: createScannerMetrics(metrics),
       program: createScannerProgram(registry.scanner),
+      running: { count: 0, isAlone: false },
     },
     signal,
   );

@@ -3,6 +3,7 @@ import { waitForRegistry } from "../../../e2e/platform/stack/testing.ts";
 import { createLogger } from "../../../shared/program/log.ts";
 import { purgeIdempotencyKeys } from "../../http/idempotency/store.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { BackendError } from "../backend/backend.ts";
 import { createDistribution } from "../backend/distribution.ts";
 import { repositoryPrefix } from "../names.ts";
 import { sweepFullOrganizations, sweepRegistry } from "../scans/sweep.ts";
@@ -173,11 +174,14 @@ describe("an organization at its limit", () => {
     expect((await requestToken(scopeOf("pull,delete"))).status).toBe(200);
   });
 
-  test("is measured again soon: blobs that were there before do not keep it from pushing", async () => {
+  test("is measured again soon, also when its repositories were not listed before: blobs that were there before do not keep it from pushing", async () => {
     await push("web", "1", ["a"]);
     await addPushedBytes(api.deps.db, new Map([[orgId, GIB]]));
     const deps = { ...sweepDeps(), limits: LIMITS };
-    await sweepFullOrganizations(deps, backend(), new AbortController().signal);
+    const listRepositories = () => Promise.reject(new BackendError("timeout", "they are too many"));
+    const unlisted = { ...backend(), endingWith: () => ({ ...backend(), listRepositories }) };
+    for (const through of [unlisted, backend()])
+      await sweepFullOrganizations(deps, through, new AbortController().signal);
     expect(await readUsage()).toMatchObject({ pushed_bytes: 0, tag_count: 1 });
     expect((await requestToken(scopeOf("push"))).status).toBe(200);
   });
