@@ -16,8 +16,8 @@ import { organizationId, seedOrganizations } from "./tenants.ts";
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-api");
 
 /**
- * CPU of one request of the API, compared with the floor (floor.ts); GET of a cluster, compared with kube-apiserver's
- * GET of the same custom resource; CPU of one verification of a credential; time of the first and the last page of
+ * CPU of one request of the API, compared with the floor (floor.ts) and with its statements alone; GET of a cluster, compared with
+ * kube-apiserver's GET of the same custom resource; CPU of one verification of a credential; time of the first and the last page of
  * 2,000 organizations. With `short` the comparisons alone, of less load, for a change of the request pipeline.
  */
 export async function benchApi({ short }: { short: boolean }): Promise<void> {
@@ -85,14 +85,15 @@ async function compareReads(stack: Stack, sides: SideBySide, load: Load): Promis
 }
 
 const toPath = (n: number) => `/api/v1/organizations/${organizationId(n)}`;
-/** Another name every time: a PUT of the same name would write nothing. */
-const toBody = (n: number) => JSON.stringify({ name: `Organization, change ${n}` });
+/** Another name every time and of every side: a PUT of the name that the organization has writes nothing. */
+const toBody = (side: string, n: number) => JSON.stringify({ name: `Organization, ${side} ${n}` });
 
 const CASES: readonly Case[] = [
   {
     name: "GET one record",
     limit: 2.5,
     floor: (n) => ({ method: "GET", path: `/record/${organizationId(n)}` }),
+    statements: (n) => ({ method: "GET", path: toPath(n) }),
     api: (n) => ({ method: "GET", path: toPath(n) }),
   },
   {
@@ -104,21 +105,14 @@ const CASES: readonly Case[] = [
   {
     name: "PUT of a record",
     limit: 3,
-    floor: (n) => ({ method: "PUT", path: `/record/${organizationId(n)}`, body: toBody(n) }),
-    api: (n) => ({ method: "PUT", path: toPath(n), body: toBody(n) }),
+    floor: (n) => ({ method: "PUT", path: `/record/${organizationId(n)}`, body: toBody("floor", n) }),
+    statements: (n) => ({ method: "PUT", path: toPath(n), body: toBody("statements", n) }),
+    api: (n) => ({ method: "PUT", path: toPath(n), body: toBody("API", n) }),
   },
 ];
 
 async function measureVerification(): Promise<{ cached: number; first: number }> {
-  const entry = join(
-    import.meta.dirname,
-    "..",
-    "..",
-    "apiserver",
-    "http",
-    "authentication",
-    "authenticator.bench.ts",
-  );
+  const entry = join(import.meta.dirname, "../../apiserver/http/authentication/authenticator.bench.ts");
   const { stdout } = await promisify(execFile)(process.execPath, [entry]);
   return JSON.parse(stdout);
 }

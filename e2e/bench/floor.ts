@@ -1,6 +1,5 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import postgres from "postgres";
+import { servePlainly } from "./plain-server.ts";
 
 const RECORD = /^\/record\/([0-9a-f-]{36})$/;
 const LIST = /^\/list\/([0-9a-f-]{36})$/;
@@ -14,22 +13,10 @@ const NODE_POOLS = /^\/pools\/([0-9a-f-]{36})$/;
 const sql = postgres(process.argv[2] ?? "", { max: 10, onnotice: () => undefined });
 const columns = sql`id, name, slug, billing_email, vat_id, plan, created_at, updated_at`;
 
-const server = createServer((request, response) => {
-  const url = request.url ?? "";
-  const chunks: Buffer[] = [];
-  request.on("data", (chunk) => chunks.push(chunk));
-  request.on("end", () => {
-    handle(request.method ?? "", url, Buffer.concat(chunks).toString()).then(
-      (body) => {
-        response.setHeader("Content-Type", "application/json");
-        response.end(JSON.stringify(body));
-      },
-      (error) => {
-        response.statusCode = 500;
-        response.end(String(error));
-      },
-    );
-  });
+const headers = { "Content-Type": "application/json" };
+
+servePlainly(async (method, url, body) => {
+  return { headers, text: JSON.stringify(await handle(method, url, body)) };
 });
 
 async function handle(method: string, url: string, body: string): Promise<unknown> {
@@ -75,5 +62,3 @@ function toRecord(row: postgres.Row | undefined): unknown {
     created_at: metadata.creationTimestamp,
   };
 }
-
-server.listen(0, "127.0.0.1", () => console.log((server.address() as AddressInfo).port));

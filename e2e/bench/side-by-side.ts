@@ -1,95 +1,115 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { Pool } from "undici";
+import { cleanEnvironment } from "../platform/programs/environment.ts";
 import type { Stack } from "../platform/stack/stack.ts";
+import { USERS } from "../platform/stack/users.ts";
 import { type BenchRequest, CONNECTIONS, FULL_LOAD, sendBatch } from "./load.ts";
 import { median } from "./measure.ts";
 import type { Figure } from "./report.ts";
 
-/** One kind of request, as it is sent to the floor and to the API. `n` counts the requests to one of them. */
+/** One kind of request, as it is sent to each side. `n` counts the requests to one of them. */
 export interface Case {
   name: string;
   limit: number;
   floor: (n: number) => BenchRequest;
+  /** To what sends the statements of the API alone. */
+  statements?: (n: number) => BenchRequest;
   api: (n: number) => BenchRequest;
 }
 
-type Side = "floor" | "api";
+const SIDES = ["floor", "statements", "api"] as const;
+type Side = (typeof SIDES)[number];
 
-/** CPU of the API, compared with that of the floor (floor.ts), which runs with the same flags of Node. */
+/** CPU of the API, compared with that of the floor and of its statements alone, which run with the same flags of Node. */
 export interface SideBySide {
-  /** Sends both sides the same number of requests, in alternating batches. */
+  /** Sends each side the same number of requests, in alternating batches. */
   compare(one: Case): Promise<Figure[]>;
   api: Pool;
   headers: Record<string, string>;
   stop(): Promise<void>;
 }
 
-/** Starts the floor in addition to the API server of a stack. Every request carries alice's token. */
+/** Starts the other sides in addition to the API server of a stack. Every request carries alice's token. */
 export async function startSideBySide(stack: Stack, load = FULL_LOAD): Promise<SideBySide> {
-  const floor = startFloor(stack);
-  const port = await readPort(floor);
-  const pools = {
-    floor: new Pool(`http://127.0.0.1:${port}`, { connections: CONNECTIONS }),
-    api: new Pool(stack.info.apiUrl, { connections: CONNECTIONS }),
-  };
-  const pids = { floor: floor.pid ?? 0, api: stack.part("apiserver").pid };
+  const [floor, statements] = await Promise.all([
+    startProgram(stack, "e2e/bench/floor.ts", stack.info.databaseUrl),
+    startProgram(stack, "apiserver/statements.bench.ts", USERS.alice.sub),
+  ]);
+  const api = { pid: stack.part("apiserver").pid, pool: openPool(stack.info.apiUrl) };
+  const sides: Record<Side, Program> = { floor, statements, api };
   const headers = {
     authorization: `Bearer ${stack.info.tokens.alice}`,
     "content-type": "application/json",
   };
 
   /** CPU of one request, in microseconds. */
-  async function measureBatch(side: Side, toRequest: Case[Side], batch: number): Promise<number> {
+  async function measureBatch(side: Side, toRequest: Case["api"], batch: number): Promise<number> {
     const count = load.batchSize;
-    const before = readCpuMicroseconds(pids[side]);
-    await sendBatch(pools[side], headers, toRequest, { first: batch * count, count });
-    return (readCpuMicroseconds(pids[side]) - before) / count;
+    const { pid, pool } = sides[side];
+    const before = readCpuMicroseconds(pid);
+    await sendBatch(pool, headers, toRequest, { first: batch * count, count });
+    return (readCpuMicroseconds(pid) - before) / count;
   }
 
   return {
-    api: pools.api,
+    api: api.pool,
     headers,
     async compare(one) {
-      const samples: Record<Side, number[]> = { floor: [], api: [] };
+      const samples: Record<Side, number[]> = { floor: [], statements: [], api: [] };
       for (let batch = 0; batch < load.warmUpBatches + load.batches; batch++) {
-        for (const side of ["floor", "api"] as const) {
-          const cpu = await measureBatch(side, one[side], batch);
+        for (const side of SIDES) {
+          const toRequest = one[side];
+          if (toRequest === undefined) continue;
+          const cpu = await measureBatch(side, toRequest, batch);
           if (batch >= load.warmUpBatches) samples[side].push(cpu);
         }
       }
-      const [ofFloor, ofApi] = [median(samples.floor), median(samples.api)];
-      return [
+      const [ofFloor = 0, ofStatements = 0, ofApi = 0] = SIDES.map((side) => median(samples[side]));
+      const figures: Figure[] = [
         { name: `${one.name}: floor, CPU`, value: ofFloor, unit: "µs" },
         { name: `${one.name}: API, CPU`, value: ofApi, unit: "µs" },
         { name: `${one.name}: API to floor`, value: ofApi / ofFloor, unit: "x", limit: one.limit },
+        { name: `${one.name}: its statements alone, CPU`, value: ofStatements, unit: "µs" },
+        { name: `${one.name}: statements to floor`, value: ofStatements / ofFloor, unit: "x" },
+        { name: `${one.name}: API to its statements`, value: ofApi / ofStatements, unit: "x" },
       ];
+      // The median of no samples is NaN: of a case without statements.
+      return figures.filter(({ value }) => !Number.isNaN(value));
     },
     async stop() {
-      await Promise.all([pools.floor.destroy(), pools.api.destroy()]);
-      floor.kill("SIGKILL");
+      await Promise.all(Object.values(sides).map(({ pool }) => pool.destroy()));
+      for (const { child } of [floor, statements]) child?.kill("SIGKILL");
     },
   };
 }
 
-function startFloor(stack: Stack): ChildProcess {
-  const { pid } = stack.part("apiserver");
-  const flags = readFileSync(`/proc/${pid}/cmdline`, "utf8")
-    .split("\0")
-    .filter((argument) => argument.startsWith("--"));
-  const entry = join(import.meta.dirname, "floor.ts");
-  return spawn(process.execPath, [...flags, entry, stack.info.databaseUrl], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+interface Program {
+  pid: number;
+  pool: Pool;
+  child?: ChildProcess;
 }
 
-async function readPort(child: ChildProcess): Promise<number> {
-  if (child.stdout === null) throw new Error("the floor has no output");
-  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
-  return Number(line);
+/** Starts a program that prints its port, with the flags and the environment of the API server of a stack. */
+async function startProgram(stack: Stack, entry: string, argument: string): Promise<Program> {
+  const flags = readFileSync(`/proc/${stack.part("apiserver").pid}/cmdline`, "utf8")
+    .split("\0")
+    .filter((flag) => flag.startsWith("--"));
+  const environment = `--env-file=${join(dirname(stack.infoFile), "apiserver.env")}`;
+  const file = join(import.meta.dirname, "..", "..", entry);
+  const child = spawn(process.execPath, [...flags, environment, file, argument], {
+    env: cleanEnvironment({}),
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [port] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  return { child, pid: child.pid ?? 0, pool: openPool(`http://127.0.0.1:${port}`) };
+}
+
+function openPool(url: string): Pool {
+  return new Pool(url, { connections: CONNECTIONS });
 }
 
 /** CPU time of a process with all its threads: the first field of each schedstat, in nanoseconds. */
