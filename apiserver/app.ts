@@ -127,7 +127,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
           ? consumeVerifiedMembership(deps, principal, orgId)
           : findMembership(deps.db, orgId, principal.userId),
       async lockMembership(tx, principal, orgId) {
-        // The lock first, in a separate statement: one that waits for the lock sees the members of before.
+        // The lock first, in a separate statement: one that waited for the lock still sees the old members.
         const [, membership] = await sendTogether(
           lockOrganization(tx, orgId),
           principal.kind === "token"
@@ -145,7 +145,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     limits,
     bodies: createByteBudget({
       maxBytes: limits.maxPendingBodyBytes,
-      maxAccounts: MAX_PENDING_BODIES,
+      maxAllocations: MAX_PENDING_BODIES,
       what: "request bodies are arriving",
     }),
     unread,
@@ -156,7 +156,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     recordStaffUse: (userId) => recordStaffUse(deps.db, userId),
   };
   addDocumentRoutes(router, deps.config.publicUrl);
-  // A slice calls those that come after it in floors.ts only by the hooks here and in background.ts.
+  // A slice calls those that come after it in layers.ts only by the hooks here and in background.ts.
   addOrganizationRoutes(router, {
     beforeCreate: (tx, creatorId) => requireOrganizationQuota(tx, creatorId, deps.config.userQuotas),
     onCreate: insertOwner,

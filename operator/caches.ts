@@ -48,8 +48,8 @@ export interface Cached {
   machineSets: MachineSet;
   machines: Machine;
   clusterClasses: ClusterClass;
-  /** The Secrets of the tenant clusters' CAs: their metadata only. */
-  authorities: AuthoritySecret;
+  /** Cluster API's Secrets with the CAs and kubeconfigs of clusters: their metadata only. */
+  clusterSecrets: AuthoritySecret;
   /** The admin kubeconfigs that we issued: of their content the CA's certificate only. */
   credentials: Secret;
   /** The Secrets of the platform's namespace that plans name, and their copies: a digest instead of the content. */

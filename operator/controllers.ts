@@ -33,7 +33,7 @@ import { ROUND, runRound } from "./shared-storage/round.ts";
 import { runLock } from "./subnets/controller.ts";
 import { createSigners } from "./tenant/issue.ts";
 import { createTenantAccess } from "./tenant/tenant.ts";
-import { createAccessHealth, createTenantRecords } from "./tenant/tenant-records.ts";
+import { createAccessHealth, createTenantMemory } from "./tenant/tenant-memory.ts";
 import { runTenantBindings, watchTenantBindings } from "./tenant-bindings/controller.ts";
 
 export interface Controllers {
@@ -56,7 +56,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     random: Math.random,
   });
   const accessHealth = createAccessHealth({ now, onChange: (key) => clusters.add(key) });
-  const tenantRecords = createTenantRecords({ now, onChange: (key) => clusters.add(key) });
+  const tenantMemory = createTenantMemory({ now, onChange: (key) => clusters.add(key) });
   const addOnObstacles = createAddOnObstacles((namespace) => {
     for (const cluster of caches.clusters.byIndex(INDEX_NAMESPACE, namespace))
       clusters.add(objectKey(cluster));
@@ -75,7 +75,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     settings,
     prober,
     accessHealth,
-    tenantRecords,
+    tenantMemory,
     addOnObstacles,
     infrastructure: createInfrastructureReader(client),
     throttle: createStatusThrottle({ counters: ["nodePools", "nodes"] }),
@@ -118,7 +118,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     random: Math.random,
     checked: new Set<string>(),
     sweeps: new Map(),
-    tenantRecords,
+    tenantMemory,
   };
 
   const clusters: Controller = createOperatorController(
@@ -154,7 +154,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     caches,
     apiserver,
     argoCDNamespace: config.argoCDNamespace,
-    tenantRecords,
+    tenantMemory,
     now,
     keys: new Map<string, { access: string; key: string }>(),
   };

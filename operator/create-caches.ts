@@ -203,7 +203,7 @@ function declareStores(
   };
   const own = { transform: keepOwnAnnotations };
   const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
-  const authorities = {
+  const clusterSecrets = {
     labelSelector: LABEL_CAPI_CLUSTER,
     keepManagedFields: true,
     transform: trimAuthority,
@@ -224,7 +224,7 @@ function declareStores(
     machineSets: declare("machineSets", machineSetKind, byPool, { transform: trimMachineSet }),
     machines: declare("machines", machineKind, byMachine, { transform: trimMachine }),
     clusterClasses: declare("clusterClasses", clusterClassKind),
-    authorities: declare<AuthoritySecret>("authorities", metadataOnly(secretKind), {}, authorities),
+    clusterSecrets: declare<AuthoritySecret>("clusterSecrets", metadataOnly(secretKind), {}, clusterSecrets),
     credentials: declare("credentials", secretKind, byRegistration, credentials),
     providerCredentials: declare(
       "providerCredentials",

@@ -40,7 +40,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
   const observed: ObservedCluster = {
     cluster,
     organization: { kind: "known", id: ORG },
-    namespace: { isMarked: true, isDeleting: false },
+    namespace: { isLabelled: true, isDeleting: false },
     olderDuplicate: undefined,
     blocker: undefined,
     candidateId: CLUSTER_ID,
@@ -57,7 +57,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     probe: undefined,
     infrastructure: undefined,
     addOns: [],
-    access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], tenantRecord: {} },
+    access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], tenantFindings: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,
     rejected: new Map(),

@@ -31,7 +31,7 @@ const held = (fixture: ClusterFixture) => {
   return fixture.with({ cluster: { ...cluster, metadata } });
 };
 const RULES = { network: { authorizedCIDRs: ["203.0.113.0/24"] } };
-const UNREADABLE = { infrastructure: { isSettled: undefined, lists: [], unreadable: "example.com" } };
+const UNREADABLE = { infrastructure: { hasActed: undefined, lists: [], unreadable: "example.com" } };
 const unreachable = { probe: { ok: false, message: "ECONNREFUSED" } };
 const etcdFailure = makeCondition("ControlPlaneAvailable", "False", { message: "etcd has no leader" });
 
@@ -126,7 +126,7 @@ export const clusters: [string, ClusterFixture][] = [
   ["QuotaExceeded", aCluster().with({ blocker: overQuota })],
   ["Expired", aCluster(ENDED)],
   ["DeletionProtected", ready().withSpec({ ...ENDED, deletionProtection: true })],
-  ["ProtectionPending", inNamespace(PROTECTED, { isMarked: false })],
+  ["ProtectionPending", inNamespace(PROTECTED, { isLabelled: false })],
   ["NamespaceDeleting", inNamespace(PROTECTED, { isDeleting: true })],
   ["Held", held(ready().withSpec(ENDED))],
   ["Restored", restored(ready().withSpec(ENDED))],
@@ -142,7 +142,7 @@ export const pools: [string, PoolFixture][] = [
       .reconciled()
       .withSpec({ ...ENDED, deletionProtection: true }),
   ],
-  ["ProtectionPending", protectedPool({ isMarked: false })],
+  ["ProtectionPending", protectedPool({ isLabelled: false })],
   ["NamespaceDeleting", protectedPool({ isDeleting: true })],
   ["Scaling", aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 4 })],
   ["RollingOut", aPool().withNodes(2).reconciled().withCapi({ desired: 2, nodes: 3, rollingOut: true })],

@@ -1,7 +1,7 @@
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
 import { purgeDeletionRequests } from "./deleters/store.ts";
-import { settleDeletions } from "./record.ts";
+import { recordDueDeletions } from "./record.ts";
 import { recordRefusedRequests } from "./staff-requests.ts";
 import { addAuditPartitions, assignPositions, dropOldAuditPartitions } from "./store.ts";
 
@@ -21,7 +21,7 @@ export function auditJobs(deps: Pick<Deps, "config" | "db" | "log" | "now">): Pe
     {
       name: "awaited-deletions",
       everyMs: DELETIONS_EVERY_MS,
-      run: () => settleDeletions(deps.db, deps.now()),
+      run: () => recordDueDeletions(deps.db, deps.now()),
     },
     {
       name: "deletion-requests",

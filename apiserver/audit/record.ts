@@ -63,7 +63,7 @@ export async function recordExternalDeletions(
  * Writes the entries of awaited deletions that are due, each once, at the time at which each was seen; of one whose
  * month the log does not have any more, at the start of the log.
  */
-export async function settleDeletions(db: Database, now: Date): Promise<void> {
+export async function recordDueDeletions(db: Database, now: Date): Promise<void> {
   const candidates = await listDueDeletions(db, now);
   if (candidates.length === 0) return;
   const requests = await findRequestsOf(db, candidates);
@@ -88,13 +88,13 @@ export async function settleDeletions(db: Database, now: Date): Promise<void> {
   });
 }
 
-interface SettledDeletion {
+interface AttributedDeletion {
   deletion: ExternalDeletion;
   deleters: ReturnType<typeof findDeleters>;
   at: Date;
 }
 
-async function recordDeletions(tx: Queryable, deletions: readonly SettledDeletion[]): Promise<void> {
+async function recordDeletions(tx: Queryable, deletions: readonly AttributedDeletion[]): Promise<void> {
   const rows = deletions.map(({ deletion, deleters, at }): NewAuditRow => {
     const { username, after } = nameDeleter(deletion, deleters);
     const actor: AuditActor =

@@ -30,13 +30,13 @@ import { ApiError, dependencyUnavailable, describeExcess } from "../http/errors.
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { WriteIntent } from "../resources/table.ts";
 import {
+  abandonCreate,
   completeIntents,
   createObjectName,
   insertIntents,
   requireCluster,
   requireNotSuspended,
   SERVER_TIMEOUT_MS,
-  undoCreate,
 } from "../resources/write/index.ts";
 import { accessesOf } from "./accesses.ts";
 import { summarize } from "./present.ts";
@@ -103,7 +103,7 @@ export async function issueKubeconfig(
     return { access, kubeconfig };
   } catch (error) {
     const isOutcomeKnown = isCreated || isNotApplied(error) || error instanceof ApiError;
-    if (isOutcomeKnown) await undoCreate(deps, [intent], isCreated ? [intent] : []);
+    if (isOutcomeKnown) await abandonCreate(deps, [intent], isCreated ? [intent] : []);
     throw error;
   }
 }

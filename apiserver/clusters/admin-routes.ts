@@ -32,7 +32,7 @@ export function addAdminClusterRoutes(router: Router<Deps>, catalogue: Catalogue
     },
     async (c, { deps, query: { org_id: orgId, ...query } }) => {
       const rows = await listClusters(deps.db, orgId, query);
-      const versions = await catalogue.readKnown();
+      const versions = await catalogue.readCached();
       return c.json(
         toPage(rows, query.limit, (cluster) => presentCluster(cluster, versions)),
         200,
@@ -63,7 +63,7 @@ export function addSuspensionRoutes(router: Router<Deps>, catalogue: CatalogueRe
     async (c, { deps, params: { orgID, clusterID } }) => {
       await requireOrganization(deps.db, orgID);
       const cluster = await requireCluster(deps.db, orgID, clusterID);
-      const versions = await catalogue.readKnown();
+      const versions = await catalogue.readCached();
       const etag = clusterTag(cluster, versions);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentCluster(cluster, versions), 200, { ETag: etag });
@@ -100,7 +100,7 @@ export function addSuspensionRoutes(router: Router<Deps>, catalogue: CatalogueRe
           return { spec: { suspend: suspended }, before: { suspended: before }, after: { suspended } };
         },
       });
-      const versions = await catalogue.readKnown();
+      const versions = await catalogue.readCached();
       return c.json(presentCluster(object, versions), 200, { ETag: clusterTag(object, versions) });
     },
   );

@@ -20,18 +20,18 @@ afterEach(async () => {
 
 test("while Kubernetes refuses, responses that can do without the catalogue cause one read and one line of the log in 5 s", async () => {
   const { reader, server, lines, pass } = await startReader(refused, found);
-  for (let request = 0; request < 20; request++) expect(await reader.readKnown()).toEqual([]);
+  for (let request = 0; request < 20; request++) expect(await reader.readCached()).toEqual([]);
   expect(server.received).toHaveLength(1);
   expect(lines).toHaveLength(1);
 
   pass(5_000);
-  expect(await reader.readKnown()).toEqual([entry]);
+  expect(await reader.readCached()).toEqual([entry]);
   expect(server.received).toHaveLength(2);
 });
 
 test("a write asks again at once after a failed read", async () => {
   const { reader, server } = await startReader(refused, refused, found);
-  expect(await reader.readKnown()).toEqual([]);
+  expect(await reader.readCached()).toEqual([]);
   await expect(reader.read()).rejects.toMatchObject({ status: 503 });
   expect(await reader.read()).toEqual([entry]);
   expect(server.received).toHaveLength(3);

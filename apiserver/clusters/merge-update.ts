@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isPastEnd, isSameEnd } from "../../shared/crd/fields.ts";
+import { isExpired, isSameExpiry } from "../../shared/crd/fields.ts";
 import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
 import type { Labels } from "../../shared/crd/labels.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";
@@ -53,7 +53,7 @@ export function mergeClusterUpdate(
     ...(body.deletion_protection !== undefined &&
       body.deletion_protection !== deletionProtection && { deletionProtection: body.deletion_protection }),
     ...(isOtherMode && { upgradeChecks: mode }),
-    ...(end !== undefined && !isSameEnd(end ?? undefined, expiresAt) && { expiresAt: end }),
+    ...(end !== undefined && !isSameExpiry(end ?? undefined, expiresAt) && { expiresAt: end }),
   };
   const target = body.k8s_version;
   if (target === undefined || isDesired(current, target) || isMinorOf(current, target))
@@ -76,15 +76,15 @@ export function schedulesDeletion({ object }: ProjectedCluster, patch: ClusterPa
   const { expiresAt: end = present, deletionProtection } = patch;
   if (end === undefined || end === null) return false;
   if (deletionProtection === false) return true;
-  if (patch.expiresAt === undefined || isSameEnd(end, present)) return false;
+  if (patch.expiresAt === undefined || isSameExpiry(end, present)) return false;
   const createdAt = new Date(object.metadata.creationTimestamp ?? "");
-  return isPastEnd(object.spec, createdAt) || !(Date.parse(end) > Date.parse(present ?? ""));
+  return isExpired(object.spec, createdAt) || !(Date.parse(end) > Date.parse(present ?? ""));
 }
 
 function findFixedChanges(current: ProjectedCluster, body: UpdateClusterBody): ErrorDetail[] {
   const { plan = null, publicEndpoint } = current.object.spec;
-  const fixed = { id: current.id, org_id: current.orgId, plan, public_endpoint: publicEndpoint };
-  return findImmutableChanges(fixed, body);
+  const record = { id: current.id, org_id: current.orgId, plan, public_endpoint: publicEndpoint };
+  return findImmutableChanges(record, body);
 }
 
 function isMinorOf({ object }: ProjectedCluster, target: string): boolean {

@@ -53,12 +53,12 @@ const WRITES = {
   },
   pool: {
     set: (deps: Deps, { caller, known }: Created) =>
-      updateNodePool(deps, caller, known.pool, { settings, fixed: {} }),
+      updateNodePool(deps, caller, known.pool, { settings, immutable: {} }),
     remove: (deps: Deps, { caller, known }: Created) => deleteNodePool(deps, caller, known.pool),
   },
 } as const;
 
-/** What removes a mark once `work` is done, without the deadline of its calls: on a slow machine the work takes seconds. */
+/** What removes a label once `work` is done, without the deadline of its calls: on a slow machine the work takes seconds. */
 function removingAfter(work: () => Promise<void>): Deps {
   const { kube } = api.deps;
   const mergePatch: KubeClient["mergePatch"] = async (kind, namespace, name, patch, options) => {
@@ -70,7 +70,7 @@ function removingAfter(work: () => Promise<void>): Deps {
 }
 
 describe.each(PROTECTED_KINDS)("of a protected %s, while others change or delete it", (kind) => {
-  test("a request that changes nothing waits for a mark to be removed, and sets it again", async () => {
+  test("a request that changes nothing waits for a label to be removed, and sets it again", async () => {
     const made = await createProtected(api, { [kind]: true });
     await protect(api, made.paths[kind], false);
     let repeating: ReturnType<typeof protect> | undefined;
@@ -111,7 +111,7 @@ describe.each(PROTECTED_KINDS)("of a protected %s, while others change or delete
     expect([found?.spec.deletionProtection, found?.metadata.deletionTimestamp]).toEqual([true, undefined]);
   });
 
-  test("a mark is not removed while a request sets the protection", async () => {
+  test("a label is not removed while a request sets the protection", async () => {
     const made = await createProtected(api);
     const deps = racing(replica, "jsonPatch", async () => {
       await expect(keepMark(api, made)).rejects.toThrow("is under way");
@@ -121,7 +121,7 @@ describe.each(PROTECTED_KINDS)("of a protected %s, while others change or delete
     expect(await readLabel(api, made)).toBe(made.labels[kind]);
   });
 
-  test("a request that sets the protection waits for a mark to be removed, and sets it again", async () => {
+  test("a request that sets the protection waits for a label to be removed, and sets it again", async () => {
     const made = await createProtected(api, { [kind]: true });
     await protect(api, made.paths[kind], false);
     let setting: Promise<unknown> = Promise.resolve();
@@ -140,7 +140,7 @@ describe.each(PROTECTED_KINDS)("of a protected %s, while others change or delete
     expect(await readLabel(api, made)).toBe(made.labels[kind]);
   });
 
-  test("a request that sets the protection marks the Namespace when a removal without a response is over for Kubernetes", async () => {
+  test("a request that sets the protection labels the Namespace when a removal without a response is over for Kubernetes", async () => {
     const made = await createProtected(api, { [kind]: true });
     await protect(api, made.paths[kind], false);
     const overAtMs: number[] = [];

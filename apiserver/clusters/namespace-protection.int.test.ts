@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 
 describe.each(PROTECTED_KINDS)("of a protected %s", (kind) => {
-  test("the Namespace is marked by the request that creates it, and as long as it is protected", async () => {
+  test("the Namespace is labelled by the request that creates it, and as long as it is protected", async () => {
     const made = await createProtected(api, { [kind]: true });
     expect(await readLabel(api, made)).toBe(made.labels[kind]);
     await keepMark(api, made);
@@ -44,7 +44,7 @@ describe.each(PROTECTED_KINDS)("of a protected %s", (kind) => {
     expect(await readLabel(api, made)).toBeUndefined();
   });
 
-  test("the Namespace is marked by the request that sets it, and not by its dry run", async () => {
+  test("the Namespace is labelled by the request that sets it, and not by its dry run", async () => {
     const made = await createProtected(api);
     const dryRun = await protect(api, `${made.paths[kind]}?dry_run=true`, true);
     expect([dryRun.status, await readLabel(api, made)]).toEqual([200, undefined]);
@@ -59,7 +59,7 @@ describe.each(PROTECTED_KINDS)("of a protected %s", (kind) => {
     ["sets it again", { deletion_protection: true }],
     ["changes something else", { name: "renamed" }],
   ])(
-    "the Namespace is marked by a request that %s after kubectl, and not by its dry run",
+    "the Namespace is labelled by a request that %s after kubectl, and not by its dry run",
     async (_, body) => {
       const made = await createProtected(api);
       await protectByKubectl(api, made, true, kind);
@@ -71,7 +71,7 @@ describe.each(PROTECTED_KINDS)("of a protected %s", (kind) => {
     },
   );
 
-  test("a request that changes nothing leaves a mark that names something else", async () => {
+  test("a request that changes nothing leaves a label that names something else", async () => {
     const other = kind === "pool" ? "cluster" : "pool";
     const made = await createProtected(api, { [other]: true });
     await protectByKubectl(api, made, true, kind);
@@ -91,7 +91,7 @@ describe.each(PROTECTED_KINDS)("of a protected %s", (kind) => {
   });
 });
 
-test("the projector marks and unmarks the Namespace of what kubectl protects, and the record says when it holds", async () => {
+test("the projector sets and removes the label of the Namespace of what kubectl protects, and the record says when it holds", async () => {
   const made = await createProtected(api);
   const stop = new AbortController();
   const { stopped } = startProjector(api.deps, stop.signal, {
@@ -115,7 +115,7 @@ test("the projector marks and unmarks the Namespace of what kubectl protects, an
   await stateIs("off");
 });
 
-test("a mark is removed after a look at what asks for protection, and at nothing else", async () => {
+test("a label is removed after a look at what asks for protection, and at nothing else", async () => {
   const made = await createProtected(api, { cluster: true });
   await protect(api, made.paths.cluster, false);
   await protectByKubectl(api, made, true, "pool");
@@ -134,7 +134,7 @@ test("a mark is removed after a look at what asks for protection, and at nothing
   expect([read, await readLabel(api, made)]).toEqual([[made.known.pool.name], undefined]);
 });
 
-test("the mark of a deleted organization's Namespace goes with the last protection in it", async () => {
+test("the label of a deleted organization's Namespace goes with the last protection in it", async () => {
   const made = await createProtected(api, { cluster: true });
   const { orgId, labels } = made;
   await api.deps.db.update(organizations).set({ deletedAt: sql`now()` }).where(eq(organizations.id, orgId));
@@ -153,7 +153,7 @@ test("what is protected in a Namespace that is deleted all the same stays, and s
   await admin.delete(namespaceKind, undefined, namespace);
   await waitFor("the message", async () => {
     const { status } = (await kube.get(clusterKind, namespace, known.cluster.name)) ?? {};
-    return status?.message?.includes("set spec.deletionProtection to false to let it go");
+    return status?.message?.includes("set spec.deletionProtection to false to let its deletion proceed");
   });
   await waitFor("the pool to go", async () => {
     return (await kube.get(nodePoolKind, namespace, known.pool.name)) === undefined;

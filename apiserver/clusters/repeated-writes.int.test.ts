@@ -136,7 +136,7 @@ test("writes that were left pending are completed although the object of another
       throw new Error("killed");
     },
   }));
-  const change = { settings: { desiredNodes: 2 }, fixed: {} };
+  const change = { settings: { desiredNodes: 2 }, immutable: {} };
   for (const one of [unreadable, pool])
     await expect(updateNodePool(losing, callerOf(one.id), one, change)).rejects.toThrow("killed");
   await deps.sql`update write_intents set started_at = now() - interval '61 seconds'`;

@@ -17,7 +17,7 @@ import { addAdminClusterRoutes, addSuspensionRoutes } from "./admin-routes.ts";
 import { type CatalogueReader, createCatalogueReader } from "./catalogue.ts";
 import {
   checkCreate,
-  checkEnds,
+  checkExpiries,
   createCluster,
   findCreateWarnings,
   toNewCluster,
@@ -100,17 +100,17 @@ function addCreate(
       if (body.node_pools !== undefined) requirePermission("nodepools:create");
       if (body.authorized_cidrs !== undefined) requirePermission("network:update");
       const versions = await catalogue.read();
-      const classes = await capabilitiesReader.readKnown();
+      const classes = await capabilitiesReader.readCached();
       const capabilities = findPlanCapabilities(classes, body.plan);
       const unavailable = await refuseUnavailable(deps.db, body.plan, classes);
 
       const objectName = createObjectName(body.name, "cluster");
-      return runOnce({ resume: "run", fixed: objectName }, async (attempt) => {
+      return runOnce({ resume: "run", storedValue: objectName }, async (attempt) => {
         const desired = toNewCluster(body, versions, {
           orgId,
           namespace: organizationNamespace(orgId),
           clusterId: attempt.id,
-          objectName: attempt.fixed ?? objectName,
+          objectName: attempt.storedValue ?? objectName,
           requestId: caller.author.requestId,
           nodePools: (body.node_pools ?? []).map(({ name }) => ({
             id: createId(),
@@ -122,7 +122,7 @@ function addCreate(
           details: [
             ...unavailable,
             ...checkCreate(body, versions, capabilities),
-            ...checkEnds(desired, deps.now()),
+            ...checkExpiries(desired, deps.now()),
           ],
           published: classes,
           warnings: findCreateWarnings(body, capabilities),
@@ -153,7 +153,7 @@ function addReads(router: Router<Deps>, catalogue: CatalogueReader): void {
     },
     async (c, { deps, orgId, query }) => {
       const rows = await listClusters(deps.db, orgId, query);
-      const versions = await catalogue.readKnown();
+      const versions = await catalogue.readCached();
       return c.json(
         toPage(rows, query.limit, (cluster) => presentCluster(cluster, versions)),
         200,
@@ -177,7 +177,7 @@ function addReads(router: Router<Deps>, catalogue: CatalogueReader): void {
     },
     async (c, { deps, orgId, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
-      const versions = await catalogue.readKnown();
+      const versions = await catalogue.readCached();
       const etag = clusterTag(cluster, versions);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentCluster(cluster, versions), 200, { ETag: etag });
@@ -223,7 +223,7 @@ function addUpdate(
     async (c, { deps, orgId, membership, caller, params, query, readBody, requirePermission }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
-      const versions = await (body.k8s_version === undefined ? catalogue.readKnown() : catalogue.read());
+      const versions = await (body.k8s_version === undefined ? catalogue.readCached() : catalogue.read());
       const merge = (current: typeof cluster) => mergeClusterUpdate(current, body, versions);
       const { k8s_version: target, force } = body;
       const requested = { field: "k8s_version", target, force } as const;
@@ -235,7 +235,7 @@ function addUpdate(
         dryRun: query.dry_run,
         merge,
         upgrade,
-        classes: await capabilities.readKnown(),
+        classes: await capabilities.readCached(),
         requirePermissions(patch, current) {
           const { version, ...settings } = patch;
           if (Object.keys(settings).length > 0) requirePermission("clusters:update");
@@ -285,7 +285,7 @@ function addDelete(router: Router<Deps>, catalogue: CatalogueReader, readerOf: R
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
       });
-      const record = presentCluster(deleting, await catalogue.readKnown());
+      const record = presentCluster(deleting, await catalogue.readCached());
       if (effects !== undefined) {
         const leftovers = await readLeftovers(readerFor(readerOf(deps, caller), membership), cluster);
         return c.json({ ...record, effects: { ...effects, leftovers } }, 200);

@@ -52,7 +52,7 @@ export type Created = Awaited<ReturnType<typeof createProtected>>;
 export const findNamespace = ({ deps }: TestApp, { namespace }: Created) =>
   deps.kube.get(namespaceKind, undefined, namespace);
 
-/** The mark of its Namespace. */
+/** The label of its Namespace. */
 export const readLabel = async (api: TestApp, made: Created) =>
   (await findNamespace(api, made))?.metadata.labels?.[LABEL_PROTECTED];
 

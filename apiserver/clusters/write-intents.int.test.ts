@@ -89,7 +89,7 @@ async function make(): Promise<{ cluster: ProjectedCluster; pool: ProjectedNodeP
   return { cluster, pool };
 }
 
-const change = (desiredNodes: number) => ({ settings: { desiredNodes }, fixed: {} });
+const change = (desiredNodes: number) => ({ settings: { desiredNodes }, immutable: {} });
 
 async function sweep(): Promise<void> {
   await api.deps.sql`update write_intents set started_at = now() - interval '61 seconds'`;
@@ -201,7 +201,7 @@ describe("a write that had no effect leaves no audit row and no intent", () => {
     await expect(
       updateNodePool(api.deps, callerOf("refused"), pool, {
         settings: { nodeLabels: { "kubernetes.io/hostname": "x" } },
-        fixed: {},
+        immutable: {},
       }),
     ).rejects.toMatchObject({ code: "validation_failed" });
     expect(await pending()).toEqual([]);
@@ -235,7 +235,7 @@ describe("a write that had no effect leaves no audit row and no intent", () => {
 
 describe("what a write has reserved when its process is killed", () => {
   const killed = () => Promise.reject(new Error("killed"));
-  const rename = (displayName: string) => ({ settings: { displayName }, fixed: {} });
+  const rename = (displayName: string) => ({ settings: { displayName }, immutable: {} });
 
   function newPool(other: ProjectedNodePool, displayName: string) {
     const id = createId();
@@ -269,7 +269,7 @@ describe("what a write has reserved when its process is killed", () => {
     expect((await read(pool.id))?.object.spec.desiredNodes).toBe(5);
   });
 
-  test("a create that never happened is given up with an audit row, and its name is free", async () => {
+  test("a create that never happened is abandoned with an audit row, and its name is free", async () => {
     const { cluster, pool } = await make();
     const early = { ...api.deps, kube: { ...api.deps.kube, create: killed } };
     const created = newPool(pool, "never");

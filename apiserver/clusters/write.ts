@@ -14,7 +14,7 @@ import {
   type Effects,
   effectsOfDelete,
   effectsOfUpgrade,
-  refusePastEnd,
+  refusePastExpiry,
   sumEffects,
   toRemainingPools,
 } from "../node-pools/index.ts";
@@ -103,7 +103,7 @@ export async function changeCluster(
       const annotations = upgrade === undefined ? {} : decideForce(current, patch, upgrade);
       const isForced = Object.keys(annotations).length > 0;
       if (Object.keys(patch).length === 0 && !isForced) return { spec: {}, effects };
-      const [fault] = refusePastEnd(patch.expiresAt, deps.now());
+      const [fault] = refusePastExpiry(patch.expiresAt, deps.now());
       if (fault !== undefined) throw validationFailed([fault]);
       if (isAboutDeletionAlone(patch) && !isForced) requireNotDeleting(current);
       else requireChangeable(current);

@@ -67,8 +67,8 @@ export const NOT_PREPARED = sql.raw(NOT_PREPARED_TEXT);
 
 /**
  * Whether a text is sent as a prepared statement, which saves a round trip and the planning: the first thousand short
- * ones are, so that texts which grow with their input cannot fill the memory of the backends. None with
- * NOT_PREPARED is, which takes no place of the thousand.
+ * ones are, so that texts which grow with their input cannot fill the memory of the backends. Texts with NOT_PREPARED
+ * are never prepared and do not count.
  */
 export function isPreparable(text: string): boolean {
   if (preparedTexts.has(text)) return true;

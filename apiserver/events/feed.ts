@@ -32,8 +32,8 @@ export type NewFeedEvent = NewStatusEvent | NewSystemEvent;
 
 /** A stored event. */
 export type EventRow = typeof systemEvents.$inferSelect;
-/** What readers of an event get. */
-export type StoredEvent = Pick<EventRow, "id" | "clusterId" | "nodePoolId" | "kind" | "payload">;
+/** The part of an event that readers get. */
+export type FeedEntry = Pick<EventRow, "id" | "clusterId" | "nodePoolId" | "kind" | "payload">;
 
 /**
  * Appends events and notifies readers when the transaction commits. An event with the same uid and count as a stored
@@ -111,7 +111,7 @@ export async function listNextEvents(
   db: Queryable,
   positions: readonly EventPosition[],
   { perPosition, limit }: { perPosition: number; limit: number },
-): Promise<{ n: number; event: StoredEvent }[]> {
+): Promise<{ n: number; event: FeedEntry }[]> {
   const next = db
     .select()
     .from(systemEvents)

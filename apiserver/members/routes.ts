@@ -123,7 +123,7 @@ function addUpdate(router: Router<Deps>, hooks: MemberHooks): void {
       const { after, isAccessLost } = await change({
         lock: (tx) => requireMember(tx, orgId, params.memberID),
         tag: ({ version }) => versionTag(version),
-        fixed(before) {
+        immutable(before) {
           const { id, org_id, email, source } = presentMember(before);
           return { id, org_id, email, source };
         },

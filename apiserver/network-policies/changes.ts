@@ -39,7 +39,7 @@ export async function setNetworkPolicy(
   preconditions: Preconditions | undefined,
 ): Promise<ProjectedCluster> {
   requireUnchanged({ cluster_id: cluster.id }, body);
-  const published = await capabilities.readKnown();
+  const published = await capabilities.readCached();
   const { object } = await changeObject(deps, caller, clustersOf(cluster.orgId), cluster, {
     action: "network_policy.update",
     preconditions,

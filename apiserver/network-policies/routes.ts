@@ -36,7 +36,7 @@ export function addNetworkPolicyRoutes(router: Router<Deps>, deps: Deps): void {
     },
     async (c, { deps, orgId, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
-      const etag = clusterTag(cluster, await catalogue.readKnown());
+      const etag = clusterTag(cluster, await catalogue.readCached());
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentNetworkPolicy(cluster), 200, { ETag: etag });
     },
@@ -67,7 +67,7 @@ export function addNetworkPolicyRoutes(router: Router<Deps>, deps: Deps): void {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const updated = await setNetworkPolicy(deps, capabilities, caller, cluster, body, readPreconditions(c));
-      const etag = clusterTag(updated, await catalogue.readKnown());
+      const etag = clusterTag(updated, await catalogue.readCached());
       return c.json(presentNetworkPolicy(updated), 200, { ETag: etag });
     },
   );

@@ -46,10 +46,10 @@ const change = (cluster: ProjectedCluster, changed: Partial<ProjectedCluster>) =
   observe({ ...cluster, ...changed, resourceVersion: cluster.resourceVersion + 1n });
 
 /** As a request does that is about to delete the object, or to create one of a cluster. */
-function intend(verb: "create" | "delete", objectId: string, scope = orgId) {
+function intend(verb: "create" | "delete", objectId: string, parentId = orgId) {
   const kind = verb === "delete" ? "Cluster" : "NodePool";
   const place = { namespace: `org-${orgId}`, name: `n-${objectId.slice(-12)}` };
-  const row = { id: createId(), groupId: objectId, kind, verb, orgId, objectId, scope } as const;
+  const row = { id: createId(), groupId: objectId, kind, verb, orgId, objectId, parentId } as const;
   const written = { ...place, ...NO_AMOUNTS, requestId: "request", author: {} as never };
   return api.deps.db.insert(writeIntents).values({ ...row, ...written });
 }
@@ -100,7 +100,7 @@ describe.each([
   ])(`${noun} of a cluster that %s while the body arrives is %i %s`, async (_what, status, code, end) => {
     const cluster = await addCluster();
     expect(await createLate(cluster, query, () => end(cluster))).toEqual([status, code]);
-    const isOfCluster = and(eq(writeIntents.scope, cluster.id), eq(writeIntents.verb, "create"));
+    const isOfCluster = and(eq(writeIntents.parentId, cluster.id), eq(writeIntents.verb, "create"));
     expect(await api.deps.db.select().from(writeIntents).where(isOfCluster)).toEqual([]);
   });
 });

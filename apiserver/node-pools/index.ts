@@ -10,7 +10,7 @@ export {
   deletionSettings,
   type Effects,
   effectsRecord,
-  refusePastEnd,
+  refusePastExpiry,
   toNodePoolSpec,
 } from "./schema.ts";
 export {

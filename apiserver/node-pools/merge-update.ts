@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isSameEnd } from "../../shared/crd/fields.ts";
+import { isSameExpiry } from "../../shared/crd/fields.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { NODE_POOL_WIRE_NAMES } from "../../shared/crd/rest-words.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";
@@ -15,11 +15,11 @@ type MutablePoolSpec = Pick<NodePoolSpec, MutablePoolField>;
 
 /**
  * A parsed PUT body: only what was sent is present; null removes the end date, and is "no change" for a setting with a platform
- * default. `fixed` holds, by wire name, the settings of creation that the body repeats.
+ * default. `immutable` holds, by wire name, the settings of creation that the body repeats.
  */
 export interface NodePoolChange {
   settings: { [Field in MutablePoolField]?: MutablePoolSpec[Field] | null | undefined };
-  fixed: { id?: unknown; cluster_id?: unknown; node_taints?: unknown };
+  immutable: { id?: unknown; cluster_id?: unknown; node_taints?: unknown };
 }
 
 /** What a merge needs to know of the current pool. */
@@ -42,8 +42,8 @@ export function mergeNodePoolUpdate(current: CurrentPool, change: NodePoolChange
   const { spec } = current.object;
   const merged: NodePoolSpec = { ...spec, ...toSettings(change) };
   if (change.settings.expiresAt === null) delete merged.expiresAt;
-  const fixed = { id: current.id, cluster_id: current.clusterId, node_taints: spec.nodeTaints ?? [] };
-  const [first, ...others] = [...findImmutableChanges(fixed, change.fixed), ...checkPoolRules(merged)];
+  const record = { id: current.id, cluster_id: current.clusterId, node_taints: spec.nodeTaints ?? [] };
+  const [first, ...others] = [...findImmutableChanges(record, change.immutable), ...checkPoolRules(merged)];
   if (first !== undefined) return { ok: false, details: [first, ...others] };
 
   const changed = MUTABLE_FIELDS.filter((field) => isChanged(current, merged, field));
@@ -69,7 +69,7 @@ function isChanged(
     return !isDeepStrictEqual(merged[field] ?? {}, spec[field] ?? {});
   if (field === "deletionProtection") return (merged[field] ?? false) !== (spec[field] ?? false);
   if (merged[field] === spec[field]) return false;
-  return field !== "expiresAt" || !isSameEnd(merged[field], spec[field]);
+  return field !== "expiresAt" || !isSameExpiry(merged[field], spec[field]);
 }
 
 function patchOf(spec: NodePoolSpec, merged: NodePoolSpec, field: MutablePoolField): unknown {

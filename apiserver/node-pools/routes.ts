@@ -25,7 +25,7 @@ import {
   nodePoolListQuery,
   nodePoolPage,
   nodePoolRecord,
-  refusePastEnd,
+  refusePastExpiry,
   toNodePoolChange,
   toNodePoolSpec,
   updateNodePoolBody,
@@ -77,17 +77,17 @@ function addCreate(router: Router<Deps>, published: CapabilitiesReader): void {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const spec = toNodePoolSpec(body, cluster.name);
-      const capabilities = findClusterCapabilities(await published.readKnown(), cluster);
+      const capabilities = findClusterCapabilities(await published.readCached(), cluster);
 
       const objectName = createObjectName(body.name, "pool");
-      return runOnce({ resume: "run", fixed: objectName }, async ({ id, fixed }) => {
-        const desired = { id, objectName: fixed ?? objectName, spec };
+      return runOnce({ resume: "run", storedValue: objectName }, async ({ id, storedValue }) => {
+        const desired = { id, objectName: storedValue ?? objectName, spec };
         const { object: pool, effects } = await createNodePool(deps, caller, cluster, desired, {
           dryRun: query.dry_run,
           details: [
             ...checkPoolRules(spec),
             ...checkPoolCapabilities(body, capabilities),
-            ...refusePastEnd(spec.expiresAt, deps.now()),
+            ...refusePastExpiry(spec.expiresAt, deps.now()),
           ],
         });
         if (effects !== undefined) return c.json({ ...presentNodePool(pool), effects }, 200);
@@ -179,7 +179,7 @@ function addUpdate(router: Router<Deps>, published: CapabilitiesReader): void {
         change.settings.nodeLabels === undefined
           ? undefined
           : findClusterCapabilities(
-              await published.readKnown(),
+              await published.readCached(),
               await requireCluster(deps.db, orgId, params.clusterID),
             );
       const { object: updated, effects } = await updateNodePool(deps, caller, pool, change, {

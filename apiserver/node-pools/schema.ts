@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { isPastEnd, MAX_NODES_PER_POOL } from "../../shared/crd/fields.ts";
+import { isExpired, MAX_NODES_PER_POOL } from "../../shared/crd/fields.ts";
 import { MAX_NODE_TAINTS, nodeTaintSchema, taintsOf } from "../../shared/crd/node-metadata.ts";
 import { type NodePoolSpec, nodePoolSpecSchema } from "../../shared/crd/node-pool.ts";
 import { costEffectRecord } from "../billing/index.ts";
@@ -34,7 +34,7 @@ export const deletionFields = {
   }),
   deletion_protection_state: z.enum(["off", "pending", "on"]).openapi({
     description:
-      "Whether deletion_protection holds in every way: pending until the place where the platform keeps it is protected too, which takes moments; for good where that place is being deleted already.",
+      "Whether deletion_protection holds in every way: pending until the organization's namespace is protected too, which takes moments; for good where that namespace is being deleted already.",
     example: "off",
   }),
   expires_at: timestampField(END).nullable(),
@@ -49,12 +49,12 @@ export const deletionSettings = {
 };
 
 /** Refuses an end date that would delete at once: that is what DELETE is for. */
-export function refusePastEnd(
+export function refusePastExpiry(
   expiresAt: string | null | undefined,
   now: Date,
   field = "expires_at",
 ): ErrorDetail[] {
-  if (!isPastEnd({ expiresAt: expiresAt ?? undefined }, now)) return [];
+  if (!isExpired({ expiresAt: expiresAt ?? undefined }, now)) return [];
   return [{ field, code: "out_of_range", message: "must be in the future" }];
 }
 
@@ -279,6 +279,6 @@ export function toNodePoolChange(body: UpdateNodePoolBody): NodePoolChange {
       scaleDownDelaySeconds: body.scale_down_delay_seconds,
       scaleDownUtilizationPercent: body.scale_down_utilization_percent,
     },
-    fixed: { id: body.id, cluster_id: body.cluster_id, node_taints: body.node_taints },
+    immutable: { id: body.id, cluster_id: body.cluster_id, node_taints: body.node_taints },
   };
 }

@@ -32,7 +32,7 @@ import { type NewNodePool, nodePoolsOf, type ObjectPlace, toNodePoolObject } fro
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, toBilledPool } from "./effects.ts";
 import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
 import { auditNodePool } from "./present.ts";
-import { type CreateNodePoolBody, type Effects, type NodeEffects, refusePastEnd } from "./schema.ts";
+import { type CreateNodePoolBody, type Effects, type NodeEffects, refusePastExpiry } from "./schema.ts";
 
 /** A pool of a cluster before and after a request; undefined while there is none. */
 interface PoolChange {
@@ -92,7 +92,7 @@ async function requireOpenCluster(tx: Queryable, orgId: string, clusterId: strin
     throw new ApiError("conflict", message, { retryAfterSeconds: 5 });
 }
 
-/** The NodePool to create, with its name and what it counts. */
+/** The NodePool to create, with its name and what it uses of the quotas. */
 export function toNewObject(place: ObjectPlace, pool: NewNodePool) {
   const { id, objectName, spec } = pool;
   return {
@@ -105,8 +105,9 @@ export function toNewObject(place: ObjectPlace, pool: NewNodePool) {
 }
 
 /**
- * Changes a pool: what is there already is not written. Throws 422 for the merged result, a taken name and
- * quota_exceeded, 409 conflict, also for a suspended cluster, and what `changeObject` throws.
+ * Changes a pool: what is there already is not written. It has no event of its own: where the projected status changes,
+ * `projectObservations` appends a status event. Throws 422 for the merged result, a taken name and quota_exceeded, 409
+ * conflict, also for a suspended cluster, and what `changeObject` throws.
  */
 export async function updateNodePool(
   deps: Deps,
@@ -129,7 +130,7 @@ export async function updateNodePool(
       const labels = findNewLabels(spec.nodeLabels, merged.nodeLabels);
       const [first, ...others] = [
         ...checkPoolCapabilities({ node_labels: labels }, capabilities),
-        ...(changed.includes("expiresAt") ? refusePastEnd(merged.expiresAt, deps.now()) : []),
+        ...(changed.includes("expiresAt") ? refusePastExpiry(merged.expiresAt, deps.now()) : []),
       ];
       if (first !== undefined) throw validationFailed([first, ...others]);
       const assessed = assessChange(deps, amountsOfUpdate(current, merged), {

@@ -126,7 +126,7 @@ describe("DELETE organization", () => {
       verb: "create",
       orgId: org.id,
       objectId: objectId,
-      scope: org.id,
+      parentId: org.id,
       ...CLUSTER_AMOUNTS,
       namespace: organizationNamespace(org.id),
       name: "pending",

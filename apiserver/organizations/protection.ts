@@ -58,7 +58,7 @@ async function removeLabel(
     try {
       await setLabel(kube, namespace, null, { signal, serverTimeoutMs: SERVER_TIMEOUT_MS });
     } catch (error) {
-      // The patch may still be made, which must come before the mark of the next change: that has to wait for the lock.
+      // The patch may still be made, which must come before the label of the next change: that has to wait for the lock.
       if (!isNotApplied(error)) await sleep(SERVER_TIMEOUT_MS);
       throw error;
     }

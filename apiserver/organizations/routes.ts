@@ -154,7 +154,7 @@ function addUpdate(router: Router): void {
         // Locked by the confirmation of the caller's right.
         lock: (tx) => requireOrganization(tx, orgId),
         tag: ({ version }) => versionTag(version),
-        fixed: ({ id, plan }) => ({ id, plan }),
+        immutable: ({ id, plan }) => ({ id, plan }),
         async apply(tx, before, { requirePermission }) {
           const changed = findChangedSettings(before, settings);
           for (const setting of changed) requirePermission(PERMISSION_OF[setting]);

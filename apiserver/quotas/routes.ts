@@ -98,7 +98,7 @@ export function addQuotaRoutes(router: Router<Deps>, deps: Deps, hooks: QuotaHoo
         // Locked with its organization by the confirmation.
         lock: (tx) => readQuotas(tx, orgID, defaults),
         tag: ({ version }) => versionTag(version),
-        fixed: () => ({ org_id: orgID }),
+        immutable: () => ({ org_id: orgID }),
         apply: (tx, before) => setQuotas(tx, author, { ...scope, before }, toChange(body)),
       });
       await ensureNamespaceSoon(deps, orgID);

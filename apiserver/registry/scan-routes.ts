@@ -123,9 +123,9 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
         const findOwn = () => useRegistry(caller.slot, () => ownScans.findVersion(repository, digest));
         const respondWith = (state: ScanState, last: ScanSummary | undefined) =>
           respond({ ...(last ?? NO_REPORT), state });
-        const resume = async ({ id, fixed }: Attempt) => {
+        const resume = async ({ id, storedValue }: Attempt) => {
           const own = await findOwn();
-          if (own === undefined || !(isPending(own) || reportTimeOf(own) !== fixed)) return undefined;
+          if (own === undefined || !(isPending(own) || reportTimeOf(own) !== storedValue)) return undefined;
           const sought = { orgId, action: entry.action, targetId: digest, afterId: id };
           const isAccepted = await isAudited(deps.db, { ...sought, result: "accepted" });
           if (isAccepted && !(await isAudited(deps.db, sought)))
@@ -141,8 +141,8 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
           const request = () => ownScans.request(repository, digest);
           return respondWith(await doRecorded(deps, caller, entry, request), last);
         };
-        const fixed = async () => reportTimeOf(await findOwn());
-        return runOnce({ resume, fixed }, () => useReports(call, run));
+        const storedValue = async () => reportTimeOf(await findOwn());
+        return runOnce({ resume, storedValue }, () => useReports(call, run));
       }
       return call.transact(async (tx) => {
         const image = { orgId, digest, repository: params.repoName };

@@ -40,7 +40,7 @@ export interface ConfigMapReader<T> {
    * The last value known, refreshed in the background at most every 5 s while that fails; `initial` before the first
    * read.
    */
-  readKnown(): Promise<T>;
+  readCached(): Promise<T>;
 }
 
 export type ConfigMapDeps = Pick<Deps, "kube" | "now" | "log"> & {
@@ -63,7 +63,7 @@ export function createConfigMapReader<T>(
     return value;
   }
 
-  /** All requests share it, so it is none's: no tenant's share counts it, and no request's end cuts it off. */
+  /** All requests share it, so it belongs to no single one: no tenant's share counts it, and no request's end cuts it off. */
   function refresh(): Promise<T> {
     running ??= fetchValue()
       .catch(noteFailure)
@@ -91,7 +91,7 @@ export function createConfigMapReader<T>(
         throw dependencyUnavailable(what.replace(/^t/, "T"), error);
       }
     },
-    async readKnown() {
+    async readCached() {
       const isDue = !isFresh() && !hasJustFailed();
       const refreshed = isDue ? refresh().catch(() => undefined) : undefined;
       if (known !== undefined) return known.value;
@@ -101,7 +101,7 @@ export function createConfigMapReader<T>(
   };
 }
 
-export type CapabilitiesReader = Pick<ConfigMapReader<ClassCapabilitiesByPlan>, "readKnown">;
+export type CapabilitiesReader = Pick<ConfigMapReader<ClassCapabilitiesByPlan>, "readCached">;
 
 /** Reads what the operator publishes of the cluster classes. Nothing is refused on account of what is not known. */
 export function createCapabilitiesReader(deps: ConfigMapDeps): CapabilitiesReader {

@@ -30,13 +30,13 @@ export const writeIntents = pgTable(
     verb: text({ enum: ["create", "change", "delete"] }).notNull(),
     orgId: uuid("org_id").notNull(),
     objectId: uuid("object_id").notNull(),
-    /** Where names are unique: the organization of a cluster, the cluster of anything else. */
-    scope: uuid().notNull(),
+    /** Within which names are unique: the organization of a cluster, the cluster of anything else. The column has an older name. */
+    parentId: uuid("scope").notNull(),
     /** The name that the object takes, in lower case. */
     nameKey: text("name_key"),
     /**
-     * What the object counts after the write, not just what it grows by; one that is projected too counts once, at the
-     * greater.
+     * What the object uses of the quotas after the write, not just what it grows by; an object that is also projected
+     * counts once, with the greater amount.
      */
     clusters: integer().notNull(),
     nodePools: integer("node_pools").notNull(),
@@ -63,7 +63,7 @@ export const writeIntents = pgTable(
   (table) => [
     check("write_intents_kind", sql`${table.kind} in ('Cluster', 'NodePool', 'ClusterAccess')`),
     check("write_intents_verb", sql`${table.verb} in ('create', 'change', 'delete')`),
-    uniqueIndex("write_intents_name_key").on(table.scope, table.nameKey).where(isNotNull(table.nameKey)),
+    uniqueIndex("write_intents_name_key").on(table.parentId, table.nameKey).where(isNotNull(table.nameKey)),
     uniqueIndex("write_intents_create_key").on(table.objectId).where(sql`${table.verb} = 'create'`),
     index("write_intents_started_idx").on(table.startedAt),
     index("write_intents_object_idx").on(table.objectId),

@@ -1,6 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import { toRestWords } from "../../shared/crd/rest-words.ts";
-import type { StoredEvent } from "../events/feed.ts";
+import type { FeedEntry } from "../events/feed.ts";
 import type { StatusPayload, SystemEventPayload } from "../events/table.ts";
 import { type ClusterState, statusMessageOf } from "../resources/project/index.ts";
 import type { eventRecord } from "./schema.ts";
@@ -9,7 +9,7 @@ import type { eventRecord } from "./schema.ts";
 export type PresentedEvent = z.output<typeof eventRecord>;
 
 /** The wire form of one event. */
-export function presentEvent(row: StoredEvent): PresentedEvent {
+export function presentEvent(row: FeedEntry): PresentedEvent {
   const subject = { id: row.id, cluster_id: row.clusterId, node_pool_id: row.nodePoolId };
   // The kind of a row determines its payload: both are written only by appendFeedEvents.
   if (row.kind === "status")

@@ -156,7 +156,7 @@ function addUpdate(router: Router<Deps>): void {
           return lockTicket(tx, scope, params.ticketID);
         },
         tag: (before) => ticketTag(before, deps.now()),
-        fixed(before) {
+        immutable(before) {
           const { id, org_id, cluster_id, subject, category, severity } = presentTicket(before, deps.now());
           return { id, org_id, cluster_id, subject, category, severity };
         },
@@ -258,7 +258,7 @@ function addAdminUpdate(router: Router<Deps>): void {
           return lockTicket(tx, { orgId }, params.ticketID);
         },
         tag: (before) => ticketTag(before, deps.now()),
-        fixed(before) {
+        immutable(before) {
           const { id, org_id, cluster_id, subject } = presentTicket(before, deps.now());
           return { id, org_id, cluster_id, subject };
         },

@@ -70,7 +70,7 @@ function addSetQuotas(router: Router<Deps>, deps: Deps): void {
       const quotas = await change({
         lock: (tx) => lockUserQuotas(tx, userID, defaults),
         tag: ({ version }) => versionTag(version),
-        fixed: () => ({ user_id: userID }),
+        immutable: () => ({ user_id: userID }),
         apply: (tx, before) =>
           setUserQuotas(tx, author, { userId: userID, before, defaults }, { organizations }),
       });
@@ -137,7 +137,7 @@ function addSetIdentity(router: Router<Deps>, hooks: MemberHooks): void {
       const { identity, lostIn } = await change({
         lock: (tx) => lockUserIdentity(tx, userID),
         tag: userIdentityTag,
-        fixed: () => ({ user_id: userID }),
+        immutable: () => ({ user_id: userID }),
         async apply(tx, before) {
           const { issuer } = body;
           const identity = await setUserIssuer(tx, author, { userId: userID, before, issuers }, issuer);

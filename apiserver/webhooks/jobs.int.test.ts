@@ -196,7 +196,7 @@ describe("what came back", () => {
     const ids = await store.addDeliveries(webhookId, KEPT + 1, DONE);
     const [oldest = "", next = ""] = ids.toSorted();
     for (const id of [oldest, next]) await addAnswer(id);
-    await run("purge-webhook-answers");
+    await run("purge-webhook-responses");
     const kept = await Promise.all([oldest, next].map((id) => store.findAttempts(id)));
     expect(kept).toMatchObject([
       [{ statusCode: 204, responseHeaders: null, responseBody: null }],
@@ -211,12 +211,12 @@ describe("what came back", () => {
     for (const id of ends) await addAnswer(id);
     await store.db.execute(sql`update webhook_deliveries
       set status = 'pending', next_attempt_at = now() where id = ${ends[0]}`);
-    await run("purge-webhook-answers");
+    await run("purge-webhook-responses");
     expect(await countAnswers(ends)).toEqual([0, 0]);
     for (const id of ends) await addAnswer(id, 2);
     const [next = ""] = await store.addDeliveries(webhookId, KEPT + 1, DONE);
     await addAnswer(next);
-    await run("purge-webhook-answers");
+    await run("purge-webhook-responses");
     expect(await countAnswers([...ends, next])).toEqual([1, 1, 0]);
   });
 });

@@ -4,9 +4,9 @@ import { reviewFailing } from "./deliverer/disable-store.ts";
 import {
   cancelForDeleted,
   cancelForDisabled,
-  purgeAnswers,
   purgeDeletedWebhooks,
   purgeDeliveries,
+  purgeResponses,
   purgeWebhookEvents,
 } from "./deliverer/retention-store.ts";
 import { reencryptSecrets } from "./secrets/rotate.ts";
@@ -51,7 +51,7 @@ export function deliveryJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
     },
     { name: "review-failing-webhooks", everyMs: MINUTE_MS, run: () => reviewFailing(db) },
     { name: "purge-webhook-deliveries", everyMs: HOUR_MS, run: (signal) => purgeDeliveries(db, signal) },
-    { name: "purge-webhook-answers", everyMs: HOUR_MS, run: (signal) => purgeAnswers(db, signal) },
+    { name: "purge-webhook-responses", everyMs: HOUR_MS, run: (signal) => purgeResponses(db, signal) },
     { name: "purge-webhook-events", everyMs: HOUR_MS, run: (signal) => purgeWebhookEvents(db, signal) },
     { name: "purge-deleted-webhooks", everyMs: HOUR_MS, run: (signal) => purgeDeletedWebhooks(db, signal) },
   ];

@@ -151,7 +151,7 @@ function addUpdate(router: Router<Deps>): void {
       const webhook = await change({
         lock: (tx) => lockWebhook(tx, orgId, params.webhookID),
         tag: webhookTag,
-        fixed: ({ id }) => ({ id, org_id: orgId }),
+        immutable: ({ id }) => ({ id, org_id: orgId }),
         apply: (tx, before) =>
           updateWebhook(tx, author, before, { url, description, events, enabled }, deps.now()),
       });

@@ -134,11 +134,11 @@ export const webhookDeliveries = pgTable(
   ],
 );
 
-/** What was sent and what came back; of old deliveries that is removed, and all with its delivery. */
+/** What was sent and what came back; the response of old deliveries is removed, the whole row with its delivery. */
 export const webhookAttempts = pgTable(
   "webhook_attempts",
   {
-    /** No foreign key: the statement that adds a row has locked the delivery, and a check of each row takes longer than it. */
+    /** No foreign key: the statement that adds a row has locked the delivery, and a check of each row takes longer than the insert. */
     deliveryId: uuid("delivery_id").notNull(),
     /** From 1. */
     number: integer().notNull(),
@@ -193,8 +193,8 @@ export const webhookQueues = pgTable(
     /** The start of the attempt that began last; the column has an older name. */
     lastAttemptAt: time("last_delivery_at"),
     lastStatusCode: integer("last_status_code"),
-    /** What came back is removed of every delivery up to this one, and of their further attempts it is not kept. */
-    answersPurgedTo: uuid("answers_purged_to"),
+    /** The responses of every delivery up to this one are removed, and those of their further attempts are not kept. */
+    responsesPurgedTo: uuid("answers_purged_to"),
   },
   (table) => [index("webhook_queues_due_idx").on(table.dueAt).where(sql`${table.dueAt} is not null`)],
 );

@@ -67,7 +67,7 @@ async function start() {
 
   const seeCa = async () => {
     const seen = trimAuthority(await read(metadataOnly(secretKind), CA));
-    if (seen !== undefined) caches.authorities.set(seen);
+    if (seen !== undefined) caches.clusterSecrets.set(seen);
   };
   await seeCa();
   const requests: string[] = [];

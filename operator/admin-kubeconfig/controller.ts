@@ -20,7 +20,7 @@ import {
 } from "../tenant/authority.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { issueClientCertificate } from "../tenant/sign.ts";
-import type { AccessHealth } from "../tenant/tenant-records.ts";
+import type { AccessHealth } from "../tenant/tenant-memory.ts";
 import {
   type AdminCredential,
   composeAdminSecret,
@@ -160,7 +160,7 @@ export function watchAdminKubeconfigs(cacheSet: CacheSet, controller: Pick<Contr
   cacheSet.listen("capiClusters", (change) => {
     if (isTenantChanged(change)) add(objectKey(change.object), change);
   });
-  cacheSet.listen("authorities", (change) => {
+  cacheSet.listen("clusterSecrets", (change) => {
     const cluster = findChangedAuthority(cacheSet.caches, change.object);
     if (cluster !== undefined) add(cluster, change);
   });

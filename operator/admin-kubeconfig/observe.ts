@@ -58,16 +58,16 @@ export function observeAdminKubeconfig(
 
 /** Without this, a kubeconfig that the tenant issues would take the place of the one that shows which CA is lost. */
 function isCaGone(caches: Caches, key: string): boolean {
-  return caches.authorities.get(nameCaSecret(key)) === undefined && hasLostCa(caches, key);
+  return caches.clusterSecrets.get(nameCaSecret(key)) === undefined && hasLostCa(caches, key);
 }
 
 /** Whether the CA of a cluster is lost: its Secret is gone, or holds another one. */
 export function hasLostCa(
-  caches: Pick<Caches, "clusters" | "capiClusters" | "authorities" | "credentials">,
+  caches: Pick<Caches, "clusters" | "capiClusters" | "clusterSecrets" | "credentials">,
   key: string,
 ): boolean {
   const capiUid = findCapi(caches, key).capi?.object.metadata.uid;
-  const ca = caches.authorities.get(nameCaSecret(key));
+  const ca = caches.clusterSecrets.get(nameCaSecret(key));
   return isCaLost(caches.credentials.get(nameAdminSecret(key)), capiUid, ca && revisionOf(ca.metadata));
 }
 

@@ -47,7 +47,7 @@ export function watchAutoscalers(cacheSet: CacheSet, controller: Pick<Controller
     const isOtherVersion = change.previous?.status?.version !== change.object.status?.version;
     if (isChanged(change) || isOtherVersion) add(objectKey(change.object), change);
   });
-  cacheSet.listen("authorities", (change) => {
+  cacheSet.listen("clusterSecrets", (change) => {
     const { metadata } = change.object;
     const cluster = clusterOfAuthority(metadata);
     if (cluster !== undefined && metadata.name === nameKubeconfigSecret(cluster))
@@ -86,7 +86,7 @@ function observeAutoscaler(
   const pools = caches.nodePools.byIndex(INDEX_CLUSTER, key);
   const name = nameAutoscaler(key);
   const { capi, nameTaken } = findCapi(caches, key);
-  const kubeconfig = caches.authorities.get(nameKubeconfigSecret(key));
+  const kubeconfig = caches.clusterSecrets.get(nameKubeconfigSecret(key));
   return {
     cluster,
     clusterId,

@@ -52,7 +52,7 @@ export interface ConvergedCluster {
 export const FOUND = {
   probe: { ok: true, message: "" },
   accessAttempts: { kubeconfig: {}, bindings: {} },
-  tenantRecord: {},
+  tenantFindings: {},
   addOnObstacles: new Map(),
 };
 const HOUR_MS = 3600 * 1000;

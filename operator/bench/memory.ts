@@ -41,7 +41,7 @@ export function createBenchCaches(platformNamespace: string): BenchCaches {
     }
     if (object.kind === "Secret") {
       const ours = object.metadata.labels?.["cloud.marina.dev/credential"] !== undefined;
-      return [(ours ? caches.credentials : caches.authorities) as unknown as Store<never>];
+      return [(ours ? caches.credentials : caches.clusterSecrets) as unknown as Store<never>];
     }
     return stores[`${object.apiVersion.split("/")[0]} ${object.kind}`] ?? [];
   }

@@ -57,8 +57,8 @@ test.each<[string, InfrastructureCluster["status"], number, boolean]>([
   ["Ready of a former generation", { conditions: [readyAt(2)] }, 3600, false],
   ["a former generation", { observedGeneration: 2, conditions: [readyAt(undefined)] }, 3600, false],
   ["not Ready", { initialization: { provisioned: true }, conditions: [readyAt(3, "False")] }, 3600, false],
-])("infrastructure that reports %s, changed %3$i s ago, is settled: %4$s", (_, status, ago, isSettled) => {
-  expect(readInfrastructure(anObject(status, {}, ago), NOW).isSettled).toBe(isSettled);
+])("infrastructure that reports %s, changed %3$i s ago, has acted: %4$s", (_, status, ago, hasActed) => {
+  expect(readInfrastructure(anObject(status, {}, ago), NOW).hasActed).toBe(hasActed);
 });
 
 test.each<[string, string[], string[], boolean]>([
@@ -66,11 +66,11 @@ test.each<[string, string[], string[], boolean]>([
   ["a longer list of before", LIST, [...LIST, "198.51.100.0/24"], false],
   ["no list, as of a load balancer that ignores it", LIST, [], false],
   ["a list that is removed", [], LIST, false],
-])("OpenStack's that reports %s, changed just now, is settled: %4$s", (_, wanted, given, isSettled) => {
+])("OpenStack's that reports %s, changed just now, has acted: %4$s", (_, wanted, given, hasActed) => {
   const own = { network: { subnets: [{ cidr: "10.6.0.0/24" }] }, router: { ips: ["10.6.0.5"] } };
   const status = { ...own, conditions: [readyAt(undefined)], apiServerLoadBalancer: { allowedCIDRs: given } };
   const object = anObject(status, { apiServerLoadBalancer: { allowedCIDRs: wanted } }, 0);
-  expect(readInfrastructure({ ...object, kind: "OpenStackCluster" }, NOW).isSettled).toBe(isSettled);
+  expect(readInfrastructure({ ...object, kind: "OpenStackCluster" }, NOW).hasActed).toBe(hasActed);
 });
 
 const fails = (status: number) => Promise.reject(new KubeError({ status, reason: "", kubeMessage: "" }));

@@ -21,7 +21,7 @@ export interface InfrastructureCluster extends KubeObject {
 /** What a provider says of its object of a cluster. */
 export interface InfrastructureState {
   /** It has acted on the present version of the object, as far as it reports that, and is ready; undefined = it was not read. */
-  isSettled: boolean | undefined;
+  hasActed: boolean | undefined;
   /** The texts of each list of its specification; those within the items of a list count with it. */
   lists: readonly ReadonlySet<string>[];
   /** The API group of an object that is not there, or may not be read. */
@@ -32,8 +32,8 @@ export interface InfrastructureState {
 const ACTS_WITHIN_MS = 30_000;
 
 /**
- * Reads what Cluster API's contract of infrastructure clusters has. Of a provider that reports no generation what it says holds
- * for the object as it is now once its specification has rested, or OpenStack's status has its list.
+ * Reads what Cluster API's contract of infrastructure clusters has. What a provider without generations reports holds
+ * for the present object once its specification has not changed for 30 s, or OpenStack's status has its list.
  */
 export function readInfrastructure(object: InfrastructureCluster, now: Date): InfrastructureState {
   const { metadata, spec = {}, status = {} } = object;
@@ -42,11 +42,11 @@ export function readInfrastructure(object: InfrastructureCluster, now: Date): In
   const reported = [status.observedGeneration, ready?.observedGeneration].filter(
     (observed) => observed !== undefined,
   );
-  const isSeen = ready && object.kind === "OpenStackCluster" ? hasItsList(object) : hasRested(metadata, now);
+  const isSeen = ready && object.kind === "OpenStackCluster" ? hasItsList(object) : isStable(metadata, now);
   const isCurrent = reported.length === 0 ? isSeen : reported.every((observed) => observed >= generation);
   const isThere = status.initialization?.provisioned === true || status.ready === true;
   const isReady = ready === undefined ? isThere : ready.status === "True";
-  return { isSettled: isCurrent && isReady, lists: collectLists(spec).map((texts) => new Set(texts)) };
+  return { hasActed: isCurrent && isReady, lists: collectLists(spec).map((texts) => new Set(texts)) };
 }
 
 /** The provider writes what its load balancer lets in, with the cluster's own addresses, and is not ready if that has failed. */
@@ -60,7 +60,7 @@ function hasItsList({ spec, status }: InfrastructureCluster): boolean {
 }
 
 /** The Kubernetes API records when each manager last changed fields of the specification. */
-function hasRested({ managedFields = [] }: ObjectMeta, now: Date): boolean {
+function isStable({ managedFields = [] }: ObjectMeta, now: Date): boolean {
   const changes = managedFields.filter(
     ({ subresource, fieldsV1 }) => !subresource && fieldsV1?.["f:spec"] !== undefined,
   );
@@ -110,7 +110,7 @@ export function createInfrastructureReader(
     async read(capi, now, signal) {
       const { apiGroup, kind, name } = capi?.spec?.infrastructureRef ?? {};
       if (apiGroup === undefined || kind === undefined || name === undefined) return undefined;
-      const unreadable = { isSettled: undefined, lists: [], unreadable: apiGroup };
+      const unreadable = { hasActed: undefined, lists: [], unreadable: apiGroup };
       try {
         const found = await findKind(apiGroup, kind, signal);
         const object = found && (await client.get(found, capi?.metadata.namespace, name, { signal }));

@@ -25,7 +25,7 @@ export interface CapiPoolState {
    * Both of its controllers have added their finalizers, which they do within its first half second, overwriting each other.
    * Deleted before that, it may end before its MachineSet, which then is never deleted (seen with Cluster API v1.14).
    */
-  registered: boolean;
+  hasBothFinalizers: boolean;
   /** Cluster API has acted on the current generation of the MachineDeployment. */
   isGenerationObserved: boolean;
   /** The hash of the settings that it was given (see hashPoolSettings); undefined = it was given none. */
@@ -53,7 +53,7 @@ export function readPool(deployment: MachineDeployment): CapiPoolState {
     uid,
     deletedAt: deletionTimestamp,
     finalizers,
-    registered: REGISTRATION_FINALIZERS.every((finalizer) => finalizers.includes(finalizer)),
+    hasBothFinalizers: REGISTRATION_FINALIZERS.every((finalizer) => finalizers.includes(finalizer)),
     isGenerationObserved: status?.observedGeneration === deployment.metadata.generation,
     settings: deployment.metadata.annotations?.[ANNOTATION_APPLIED],
     replicas: deployment.spec?.replicas,

@@ -139,20 +139,20 @@ const UNDER_WAY_MS = 500;
 export interface TopologyWrites {
   /** A reconcile begins that may put these pools into the topology. The function returned ends it. */
   begin(key: string, pools: readonly string[]): () => void;
-  /** An apply with these pools has failed without an answer: for 40 s it may still be made. */
-  noteUnanswered(key: string, pools: readonly string[]): void;
-  /** For how many ms an apply without an answer may still be made; undefined = there is none. */
-  findUnansweredMs(key: string): number | undefined;
+  /** The outcome of an apply with these pools is unknown: for 40 s it may still be made. */
+  noteUnknownOutcome(key: string, pools: readonly string[]): void;
+  /** For how many ms an apply of unknown outcome may still be made; undefined = there is none. */
+  findUnknownOutcomeMs(key: string): number | undefined;
   /** In how many ms to ask again whether the topology may still get this pool; undefined = it may not. */
   findPoolWaitMs(key: string, pool: string): number | undefined;
 }
 
 export function createTopologyWrites(nowMs: () => number = () => performance.now()): TopologyWrites {
   const underWay = new Map<string, ReadonlySet<string>>();
-  const unanswered = new Map<string, { pools: ReadonlySet<string>; untilMs: number }>();
+  const uncertain = new Map<string, { pools: ReadonlySet<string>; untilMs: number }>();
 
-  function findUnanswered(key: string) {
-    const entry = unanswered.get(key);
+  function findUnknownOutcome(key: string) {
+    const entry = uncertain.get(key);
     const leftMs = entry === undefined ? 0 : entry.untilMs - nowMs();
     return entry === undefined || leftMs <= 0 ? undefined : { pools: entry.pools, leftMs };
   }
@@ -162,16 +162,16 @@ export function createTopologyWrites(nowMs: () => number = () => performance.now
       underWay.set(key, new Set(pools));
       return () => underWay.delete(key);
     },
-    noteUnanswered(key, pools) {
-      for (const other of unanswered.keys())
-        if (findUnanswered(other) === undefined) unanswered.delete(other);
-      const earlier = findUnanswered(key)?.pools ?? [];
-      unanswered.set(key, { pools: new Set([...earlier, ...pools]), untilMs: nowMs() + ENDED_WITHIN_MS });
+    noteUnknownOutcome(key, pools) {
+      for (const other of uncertain.keys())
+        if (findUnknownOutcome(other) === undefined) uncertain.delete(other);
+      const earlier = findUnknownOutcome(key)?.pools ?? [];
+      uncertain.set(key, { pools: new Set([...earlier, ...pools]), untilMs: nowMs() + ENDED_WITHIN_MS });
     },
-    findUnansweredMs: (key) => findUnanswered(key)?.leftMs,
+    findUnknownOutcomeMs: (key) => findUnknownOutcome(key)?.leftMs,
     findPoolWaitMs(key, pool) {
       if (underWay.get(key)?.has(pool)) return UNDER_WAY_MS;
-      const entry = findUnanswered(key);
+      const entry = findUnknownOutcome(key);
       return entry?.pools.has(pool) ? entry.leftMs : undefined;
     },
   };

@@ -51,8 +51,8 @@ export interface DesiredPool extends DeletionTimeouts {
   size: { kind: "fixed"; nodes: number } | { kind: "autoscaled"; minNodes: number; maxNodes: number };
   /** How many nodes the pool has in the live topology (see findPresentNodes); undefined = it is not in it yet. */
   presentNodes: number | undefined;
-  /** How many it may have at this moment (see limitGrowth), whatever its size; undefined = as many as that says. */
-  mostNodes?: number | undefined;
+  /** The most that it may have now, limited to what the status can list (see limitGrowth); undefined = what its size says. */
+  nodeCap?: number | undefined;
   machine: { vcpus: number; memoryGB: number; diskGB: number };
   labels: Record<string, string>;
   taints: readonly { key: string; value?: string; effect: string }[];
@@ -106,9 +106,9 @@ export function composePool(
   };
 }
 
-function limitSize({ size, mostNodes = Number.POSITIVE_INFINITY }: DesiredPool): DesiredPool["size"] {
-  if (size.kind === "fixed") return { ...size, nodes: Math.min(size.nodes, mostNodes) };
-  const [minNodes, maxNodes] = [Math.min(size.minNodes, mostNodes), Math.min(size.maxNodes, mostNodes)];
+function limitSize({ size, nodeCap = Number.POSITIVE_INFINITY }: DesiredPool): DesiredPool["size"] {
+  if (size.kind === "fixed") return { ...size, nodes: Math.min(size.nodes, nodeCap) };
+  const [minNodes, maxNodes] = [Math.min(size.minNodes, nodeCap), Math.min(size.maxNodes, nodeCap)];
   return { ...size, minNodes, maxNodes };
 }
 
@@ -152,7 +152,7 @@ export function composeDeletion(timeouts: DeletionTimeouts): CapiDeletion {
  */
 export function hashPoolSettings(pool: DesiredPool): string {
   const size = pool.size.kind === "autoscaled" ? pool.size : undefined;
-  return hashOf({ ...pool, name: undefined, presentNodes: undefined, mostNodes: undefined, size });
+  return hashOf({ ...pool, name: undefined, presentNodes: undefined, nodeCap: undefined, size });
 }
 
 /** The autoscaler's bounds of an entry; undefined = its number of nodes is fixed. */

@@ -98,7 +98,7 @@ function observe(
   if (capi !== "gone")
     caches.capiClusters.set({ ...object, metadata, status: { ...object.status, conditions } });
   const ofCa = { namespace, name: nameCaSecret(name), uid: "uid-ca", resourceVersion: "1" };
-  if (hasCa) caches.authorities.set({ apiVersion: "v1", kind: "Secret", metadata: ofCa });
+  if (hasCa) caches.clusterSecrets.set({ apiVersion: "v1", kind: "Secret", metadata: ofCa });
   const ofAdmin = { namespace, name: nameAdminSecret(name), annotations: admin };
   const data = { "ca.crt": own.certificate };
   caches.credentials.set({ apiVersion: "v1", kind: "Secret", metadata: ofAdmin, data });

@@ -129,16 +129,16 @@ function composeRefusal({ spec }: ClusterAccess): Problem {
 }
 
 /**
- * An access that may be issued is marked before: the mark of a REST access, which names no object yet, would be untrue in a
- * backup of it. What an earlier version issued is not marked.
+ * An access that may be issued is annotated before: the annotation of a REST access, which names no object yet, would
+ * be untrue in a backup of it. What an earlier version issued is not annotated.
  */
 function findMissing({ access, candidateId }: ObservedAccess, organizationId: string) {
   const missing = findMissingMetadata(access, organizationId, candidateId);
   if (hasConfirmation(access)) return missing;
   if (!isIssued(access))
     return { ...missing, annotations: { [ANNOTATION_IDENTITY]: composeAccessConfirmation(access) } };
-  const isMarked = access.metadata.annotations?.[ANNOTATION_IDENTITY] !== undefined;
-  return isMarked ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
+  const isAnnotated = access.metadata.annotations?.[ANNOTATION_IDENTITY] !== undefined;
+  return isAnnotated ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
 }
 
 /**

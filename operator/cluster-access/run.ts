@@ -26,7 +26,7 @@ import { signRequest } from "../tenant/sign.ts";
 import { type EndedRights, isOfAccess, nameAccessBinding, nameAccessRights } from "../tenant/subjects.ts";
 import { removeEndedSubjects, SWEEP_PAUSE_MS, type Sweeps, UnfinishedSweepError } from "../tenant/sweep.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
-import type { AccessPart } from "../tenant/tenant-records.ts";
+import type { AccessPart } from "../tenant/tenant-memory.ts";
 import { composeTokenSteps, findIssued, type IssuedAccess, issueAccessByTenant } from "./issue.ts";
 import { findOutdated, observeAccess } from "./observe.ts";
 import {

@@ -17,7 +17,7 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { formatTime } from "../../shared/program/time.ts";
 import { NotAdmittedError } from "../tenant/admission.ts";
 import { RequestError } from "../tenant/sign.ts";
-import type { AccessPart } from "../tenant/tenant-records.ts";
+import type { AccessPart } from "../tenant/tenant-memory.ts";
 import type { IssuedAccess } from "./issue.ts";
 
 export const TENANT_UNAVAILABLE = "ControlPlaneUnavailable";

@@ -43,7 +43,7 @@ export function watchAccesses(cacheSet: CacheSet, controller: Pick<Controller, "
   cacheSet.listen("capiClusters", (change) => {
     if (isTenantChanged(change)) addAllOf(objectKey(change.object), change);
   });
-  cacheSet.listen("authorities", (change) => {
+  cacheSet.listen("clusterSecrets", (change) => {
     const cluster = findChangedAuthority(cacheSet.caches, change.object);
     if (cluster !== undefined) addAllOf(cluster, change);
   });

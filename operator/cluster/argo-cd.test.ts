@@ -109,7 +109,7 @@ const CLUSTERS: State[] = [
     clusterOf(
       ready()
         .with({
-          access: { attempts: { kubeconfig: notIssued, bindings: {} }, failures: [], tenantRecord: {} },
+          access: { attempts: { kubeconfig: notIssued, bindings: {} }, failures: [], tenantFindings: {} },
         })
         .after(61),
     ),

@@ -15,7 +15,7 @@ function withWeb(fixture: ClusterFixture, change: Partial<ObservedClusterPool>):
 function comingIn(fixture: ClusterFixture): ClusterFixture {
   const [web] = fixture.observed.pools;
   if (web?.capi === undefined) throw new Error("Cluster API has no pool in this fixture");
-  return withWeb(fixture, { capi: { ...web.capi, registered: false } });
+  return withWeb(fixture, { capi: { ...web.capi, hasBothFinalizers: false } });
 }
 
 /** Cluster API has not acted on its object as it stands. */
@@ -34,8 +34,8 @@ describe("Cluster API deletes a cluster", () => {
   const deleting = running.deleting();
 
   test.each<[string, boolean, ClusterFixture]>([
-    ["at once when everything is registered", true, deleting],
-    ["not while a pool is being registered", false, comingIn(deleting)],
+    ["at once when its pools have their finalizers", true, deleting],
+    ["not while a pool has none", false, comingIn(deleting)],
     ["not while it may be creating one", false, withoutDeployment(unobserved(deleting))],
     ["while a pool waits for its control plane", true, withoutDeployment(deleting)],
     ["after 30 s, whatever blocks it", true, comingIn(deleting).after(30)],
@@ -70,8 +70,8 @@ describe("a pool that is being deleted", () => {
   };
 
   test.each<[string, boolean, ClusterFixture]>([
-    ["leaves the topology at once when it is registered", false, going],
-    ["stays while it is being registered", true, comingIn(going)],
+    ["leaves the topology at once when it has its finalizers", false, going],
+    ["stays while it has none", true, comingIn(going)],
     ["stays while Cluster API may be creating it", true, withoutDeployment(unobserved(going))],
     ["leaves at once while it waits for its control plane", false, withoutDeployment(going)],
     ["leaves after 30 s, whatever blocks it", false, comingIn(going).after(30)],

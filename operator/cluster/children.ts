@@ -27,6 +27,8 @@ import {
   type NetworkRulesChoice,
 } from "./networks.ts";
 import type { ObservedCluster, ServicePlan } from "./observe.ts";
+import { choosePools, type PoolChoice } from "./pools.ts";
+import { describeRejected, findRetainedLimit, withLiveParts } from "./rejections.ts";
 import {
   chooseClassAndVersion,
   composeUnknownPlan,
@@ -34,9 +36,7 @@ import {
   findTermsProblem,
   type ResolvedChoice,
   retainServicePlan,
-} from "./package.ts";
-import { choosePools, type PoolChoice } from "./pools.ts";
-import { describeRejected, findRetainedLimit, withLiveParts } from "./rejections.ts";
+} from "./service-plan.ts";
 import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-gate.ts";
 
 /** The desired state, or why there is none. A `problem` in addition to the state is about a part that was left unchanged. */
@@ -74,9 +74,9 @@ export function decideChildren(
   const isNew = observed.capi === undefined && !hadInfrastructure(observed);
   const expired = isNew ? findExpired("cluster", cluster, now) : undefined;
   if (expired !== undefined) return { ok: false, problem: expired, target: undefined };
-  const forbidden = findTermsProblem(observed);
-  if (forbidden !== undefined && observed.capi === undefined)
-    return { ok: false, problem: forbidden, target: undefined };
+  const termsProblem = findTermsProblem(observed);
+  if (termsProblem !== undefined && observed.capi === undefined)
+    return { ok: false, problem: termsProblem, target: undefined };
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
   const known = Object.hasOwn(settings.plans, planName) ? settings.plans[planName] : undefined;
   const servicePlan = known ?? retainServicePlan(observed);
@@ -107,7 +107,7 @@ export function decideChildren(
   if (overlapping !== undefined) return { ok: false, problem: overlapping, target: wanted.target };
   const live = observed.capi?.object;
   const replicas =
-    forbidden && (live?.spec?.topology?.controlPlane?.replicas ?? servicePlan.controlPlaneReplicas);
+    termsProblem && (live?.spec?.topology?.controlPlane?.replicas ?? servicePlan.controlPlaneReplicas);
   const compose = (choice: ResolvedChoice) =>
     composeDraft(observed, choice, {
       ...describeCluster(observed, servicePlan, {
@@ -122,10 +122,10 @@ export function decideChildren(
     });
   const [first, kept] = [compose(wanted), former && compose(former)];
   const lack = kept && findLack(first, kept);
-  const { choice, desired, policy, unapplied } = lack === undefined ? first : (kept ?? first);
+  const { choice, desired, rules, unapplied } = lack === undefined ? first : (kept ?? first);
   const { target } = choice;
-  if (policy.listProblem !== undefined && live === undefined)
-    return { ok: false, problem: policy.listProblem, target };
+  if (rules.listProblem !== undefined && live === undefined)
+    return { ok: false, problem: rules.listProblem, target };
   if (!desired.publicEndpoint && live === undefined && !choice.capabilities.variables.has("publicEndpoint"))
     return { ok: false, problem: composePrivateEndpointWait(choice.classRef.name), target, isWait: true };
   const [unsupported] = findUnsupported(desired, choice.capabilities);
@@ -139,13 +139,13 @@ export function decideChildren(
     subnet,
     problem: findBlockedUpgrade(upgrade) ?? choice.problem ?? rejected.problem,
     unappliedRules: describeRules(
-      policy,
+      rules,
       rejected.rules,
       findRetainedLimit(desired.apiServerRateLimit, retained),
     ),
     unapplied: [
       ...(lack === undefined ? [] : [{ field: "version", ...lack }]),
-      ...(forbidden === undefined ? [] : [{ field: "controlPlaneReplicas", ...forbidden }]),
+      ...(termsProblem === undefined ? [] : [{ field: "controlPlaneReplicas", ...termsProblem }]),
       ...rejected.unapplied,
       ...unapplied,
     ],
@@ -174,7 +174,7 @@ function describeRules(
 interface Draft {
   choice: ResolvedChoice;
   desired: DesiredCluster;
-  policy: NetworkRulesChoice;
+  rules: NetworkRulesChoice;
   /** Pools that are not as specified. */
   unapplied: readonly UnappliedPart[];
 }
@@ -189,22 +189,22 @@ function composeDraft(
     pools: PoolChoice;
   },
 ): Draft {
-  const policy = chooseNetworkRules(observed, choice, rest.workerSubnet);
-  const { authorizedCIDRs, apiServerRateLimit } = policy;
+  const rules = chooseNetworkRules(observed, choice, rest.workerSubnet);
+  const { authorizedCIDRs, apiServerRateLimit } = rules;
   const { classRef, version } = choice;
-  const rules = { authorizedCIDRs, apiServerRateLimit };
+  const sent = { authorizedCIDRs, apiServerRateLimit };
   return {
     choice,
-    policy,
+    rules,
     unapplied: pools.unapplied,
-    desired: { ...rest, ...rules, classRef, version, pools: pools.pools },
+    desired: { ...rest, ...sent, classRef, version, pools: pools.pools },
   };
 }
 
 type NetworkRules = Pick<DesiredCluster, "authorizedCIDRs" | "apiServerRateLimit">;
 
 /** What the cluster uses of its class and the class of its upgrade lacks: it waits for a class that has it. Undefined = nothing. */
-function findLack({ choice, desired, policy, unapplied }: Draft, former: Draft): Problem | undefined {
+function findLack({ choice, desired, rules, unapplied }: Draft, former: Draft): Problem | undefined {
   const { name } = choice.classRef;
   const [unsupported] = findUnsupported(desired, choice.capabilities);
   const lacksTaints = (parts: readonly UnappliedPart[]) =>
@@ -212,8 +212,8 @@ function findLack({ choice, desired, policy, unapplied }: Draft, former: Draft):
   const what = unsupported ?? (lacksTaints(unapplied) && !lacksTaints(former.unapplied) && "taints of nodes");
   const lack =
     (what ? composeUnsupported(name, what) : undefined) ??
-    (former.policy.listProblem === undefined ? policy.listProblem : undefined) ??
-    (former.policy.limitProblem === undefined ? policy.limitProblem : undefined);
+    (former.rules.listProblem === undefined ? rules.listProblem : undefined) ??
+    (former.rules.limitProblem === undefined ? rules.limitProblem : undefined);
   if (lack === undefined) return undefined;
   const message = `The upgrade to Kubernetes ${choice.target ?? choice.version} waits, for it brings another cluster class. ${lack.message}`;
   return { reason: lack.reason, message };

@@ -51,7 +51,7 @@ export interface Facts {
   wait: Problem | undefined;
   /** Parts that are not applied although everything else is. */
   unapplied: readonly (Problem & { field: string })[];
-  /** Why a part of the network policy alone waits, while everything else is done. */
+  /** Why a network rule alone waits, while everything else is done. */
   rulesProblem: Problem | undefined;
   /** Undefined = no network rules were decided. */
   rules: RulesState | undefined;
@@ -113,7 +113,7 @@ function decideControlPlane({ cluster, capi }: ObservedCluster): ClusterConditio
   return clusterCondition(type, "False", "ControlPlaneUnavailable", message);
 }
 
-/** Pools that a quota, a duplicate name or a rejection keeps back are no workers that the cluster waits for, nor are they none. */
+/** Pools that a quota, a duplicate name or a rejection keeps back are not waited for, but the cluster is not without pools either. */
 function decideWorkers({ observed: { cluster, capi, pools: all }, pools }: Facts): ClusterCondition {
   const type = "WorkersReady";
   if (cluster.metadata.deletionTimestamp !== undefined) {
@@ -182,14 +182,14 @@ function decideEndpoint(observed: ObservedCluster): ClusterCondition {
 /** Why network rules that are to be sent are not, or are sent and have no effect; beside any other problem they are applied. */
 const RULES_PREVENTED_BY: readonly string[] = ["RejectedByClusterAPI", "QuotaExceeded", "NodePoolsMissing"];
 
-/** Unknown until something is known: False is what was decided, and has not been seen to have ended. */
+/** Unknown until something is observed; False stays until the opposite is observed. */
 function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const type = "NetworkPolicyApplied";
   const { observed, problem, rulesProblem, rules } = facts;
   if (rulesProblem !== undefined)
     return clusterCondition(type, "False", rulesProblem.reason, rulesProblem.message);
   if (rules === "waiting") {
-    const message = `The network rules are not in force as specified: the cluster is suspended, and they wait for its resumption; until then those of before stay. ${ADVICE_BY_REASON.Suspended.kubectl}`;
+    const message = `The network rules are not in force as specified: the cluster is suspended, and they wait for its resumption; until then the previous rules stay in force. ${ADVICE_BY_REASON.Suspended.kubectl}`;
     return clusterCondition(type, "False", "Suspended", message);
   }
   const isIgnorable = mayBeIgnored(observed);

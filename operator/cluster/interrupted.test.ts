@@ -18,7 +18,7 @@ interface Write {
   after: ClusterFixture;
 }
 
-function marked(annotations: Record<string, string>): ClusterFixture {
+function annotated(annotations: Record<string, string>): ClusterFixture {
   const fixture = aCluster();
   const { cluster } = fixture.observed;
   const metadata = { ...cluster.metadata, labels: { [LABEL_ID]: CLUSTER_ID }, annotations };
@@ -60,16 +60,16 @@ const CREATION = [
 
 describe.each<[string, ClusterFixture]>([
   ["that came by kubectl", aCluster()],
-  ["that came by REST", marked({ [ANNOTATION_IDENTITY]: "new" })],
+  ["that came by REST", annotated({ [ANNOTATION_IDENTITY]: "new" })],
   [
     "that was lost and is created again",
-    marked({ [ANNOTATION_IDENTITY]: "known uid-demo", [ANNOTATION_RECREATE]: CLUSTER_ID }),
+    annotated({ [ANNOTATION_IDENTITY]: "known uid-demo", [ANNOTATION_RECREATE]: CLUSTER_ID }),
   ],
 ])("an operator killed after any write of the creation of a cluster %s", (_, start) => {
   const writes = writesOf(start);
   const done = writes.at(-1)?.after ?? start;
 
-  test("has made these, the lock before the cluster and its mark after it", () => {
+  test("has made these, the lock before the cluster and the uid in it after it", () => {
     expect(writes.map(({ name }) => name)).toEqual([...CREATION, ...writes.slice(6).map(() => "status")]);
     expect(done.observed.locks.own).toMatchObject({ clusterId: CLUSTER_ID, capiUid: "uid-capi" });
   });
@@ -90,13 +90,13 @@ describe.each<[string, ClusterFixture]>([
 });
 
 test.each(writesOf(aCluster()).map((write, index) => [index + 1, write.name, write] as const))(
-  "what Cluster API made is created again when it is lost before the lock has its mark, and never after: write %i, %s",
+  "what Cluster API made is created again when it is lost before the lock has its uid, and never after: write %i, %s",
   (index, _, write) => {
-    const isMarked = index >= CREATION.indexOf("patch configmaps") + 1;
+    const isNoted = index >= CREATION.indexOf("patch configmaps") + 1;
     const lost = restarted(write).with({ capi: undefined });
     const reason = findCondition(lost.plan().status?.conditions, "Stalled")?.reason;
     expect([reason, stepsOf(lost.plan()).includes("apply clusters")]).toEqual(
-      isMarked ? [INFRASTRUCTURE_LOST, false] : [undefined, true],
+      isNoted ? [INFRASTRUCTURE_LOST, false] : [undefined, true],
     );
   },
 );

@@ -8,7 +8,7 @@ import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { listNames } from "../../shared/program/wording.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { displayNameOf, isRecreationRequested } from "../identity/identity.ts";
-import { markCapiUid } from "../subnets/lock.ts";
+import { noteCapiUid } from "../subnets/lock.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /**
@@ -29,7 +29,7 @@ export function findLoss(observed: ObservedCluster): Problem | undefined {
  * never left. One that was lost is back when its control plane is available and, unless its endpoint is private, that
  * answers.
  */
-export function findReturn(observed: ObservedCluster): Problem | undefined {
+export function findReturnWait(observed: ObservedCluster): Problem | undefined {
   const { status } = observed.cluster;
   if (status?.firstReadyAt === undefined) return undefined;
   const wasLost = findCondition(status.conditions, "Ready")?.reason === INFRASTRUCTURE_LOST;
@@ -58,7 +58,7 @@ export function planRecreation(observed: ObservedCluster): Step | undefined {
 export function recordCapiUid({ capi, locks, settings }: ObservedCluster): Step[] {
   const { uid } = capi?.object.metadata ?? {};
   if (uid === undefined || locks.own === undefined || locks.own.capiUid === uid) return [];
-  return [markCapiUid(settings.platformNamespace, locks.own, uid)];
+  return [noteCapiUid(settings.platformNamespace, locks.own, uid)];
 }
 
 /** The annotation of a loss that is over: the same annotation in a later backup must not count again. */

@@ -9,7 +9,7 @@ import { isOlder } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import { elapsedMs, formatTime } from "../../shared/program/time.ts";
 import type { RunContext } from "../caches.ts";
-import { isReleased } from "../identity/identity.ts";
+import { isFinalized } from "../identity/identity.ts";
 import { INDEX_LOCK_OWNER } from "../indexes.ts";
 import { LABEL_LOCK, readLock } from "../subnets/lock.ts";
 
@@ -25,9 +25,9 @@ export function isNameTakenElsewhere(
 }
 
 /**
- * Whether the name of a Cluster that Cluster API does not know yet is another Namespace's: of any cluster that Cluster API has
- * there, or of a Cluster that was made before, which may come back; of two such ones the older has it. One that was never made
- * has no name to itself: no tenant may block a name by a Cluster that is never made.
+ * Whether the name of a Cluster that Cluster API does not know yet is another Namespace's: of any cluster that Cluster
+ * API has there, or of a Cluster that was made before, which may come back; if both were made, the older owns the name.
+ * A Cluster that was never made owns none: no tenant may block a name by one.
  */
 export function isNameTakenAmong(
   cluster: Cluster,
@@ -50,7 +50,7 @@ export function isNameTakenAmong(
  * confirmed yet. The name of what is gone, or is a copy, is not.
  */
 function mayOwnName(cluster: KubeObject & Pick<Cluster, "status">, locks: Locks): boolean {
-  if (isReleased(cluster) || identityOf(cluster) === "refused") return false;
+  if (isFinalized(cluster) || identityOf(cluster) === "refused") return false;
   const id = idOf(cluster);
   return (
     cluster.status?.firstReadyAt !== undefined ||
@@ -61,7 +61,7 @@ function mayOwnName(cluster: KubeObject & Pick<Cluster, "status">, locks: Locks)
 }
 
 /** Far longer than a request takes: an older lock was left by a process that ended. */
-const LEFT_AFTER_MS = 5 * 60_000;
+const STALE_AFTER_MS = 5 * 60_000;
 
 interface LockDeps {
   client: Pick<KubeClient, "get">;
@@ -81,7 +81,7 @@ export async function withNameLock<Result>(
 ): Promise<Result | undefined> {
   const lock = await takeLock(deps, cluster, context);
   if (lock === undefined) return undefined;
-  // A lock that is left is taken again by its cluster at the next attempt, and by any other after 5 minutes.
+  // A stale lock is taken again by its cluster at the next attempt, and by any other after 5 minutes.
   const release = () => deleteLock(context, lock).catch(() => undefined);
   try {
     const result = await make();
@@ -93,7 +93,7 @@ export async function withNameLock<Result>(
   }
 }
 
-/** The lock, made or taken again by the cluster that has it; undefined while it is another's. One that was left is removed. */
+/** The lock, made or taken again by the cluster that has it; undefined while it is another's. A stale one is removed. */
 async function takeLock(
   deps: LockDeps,
   cluster: Cluster,
@@ -109,22 +109,22 @@ async function takeLock(
   } catch (error) {
     if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
   }
-  const left = await deps.client.get(configMapKind, namespace, name, { signal });
-  if (left === undefined) return create();
-  if (left.data?.uid !== cluster.metadata.uid) {
-    if (elapsedMs(left.data?.takenAt, deps.now()) > LEFT_AFTER_MS) await removeLeft(context, left);
+  const found = await deps.client.get(configMapKind, namespace, name, { signal });
+  if (found === undefined) return create();
+  if (found.data?.uid !== cluster.metadata.uid) {
+    if (elapsedMs(found.data?.takenAt, deps.now()) > STALE_AFTER_MS) await deleteStaleLock(context, found);
     return undefined;
   }
-  // Its age begins anew: while it is used, it must not be removed as left.
+  // Its age begins anew: while it is used, it must not be removed as stale.
   const renewal = [
-    { op: "test" as const, path: "/metadata/uid", value: left.metadata.uid },
+    { op: "test" as const, path: "/metadata/uid", value: found.metadata.uid },
     { op: "replace" as const, path: "/data/takenAt", value: lock.data?.takenAt },
   ];
   return client.jsonPatch(configMapKind, namespace, name, renewal, { fieldManager, signal });
 }
 
 /** Not one that its owner has taken again since it was read. */
-async function removeLeft(context: RunContext, lock: ConfigMap): Promise<void> {
+async function deleteStaleLock(context: RunContext, lock: ConfigMap): Promise<void> {
   await deleteLock(context, lock, lock.metadata.resourceVersion).catch((error: unknown) => {
     if (!(error instanceof KubeError && error.isConflict)) throw error;
   });

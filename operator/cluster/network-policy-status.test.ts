@@ -37,9 +37,9 @@ const policyOf = (fixture: ClusterFixture) =>
   fixture.observed.cluster.status?.conditions?.find(({ type }) => type === POLICY);
 /** As the next status says it. */
 const nextPolicyOf = (fixture: ClusterFixture) => policyOf(fixture.with({}).reconciled());
-const unreadable = { infrastructure: { isSettled: undefined, lists: [], unreadable: "example.com" } };
-const settled = (list: unknown = []): Partial<ObservedCluster> => ({
-  infrastructure: { isSettled: true, lists: [new Set(["subnet-1"]), new Set(list as string[])] },
+const unreadable = { infrastructure: { hasActed: undefined, lists: [], unreadable: "example.com" } };
+const actedOn = (list: unknown = []): Partial<ObservedCluster> => ({
+  infrastructure: { hasActed: true, lists: [new Set(["subnet-1"]), new Set(list as string[])] },
 });
 
 /** The last status said so of the network rules. */
@@ -111,7 +111,7 @@ describe("of a cluster that is there", () => {
     test.each(inAnyCase)("hides nothing that is seen, with $what and $last", ({ network, last }) => {
       const before = withLast(ready(network), last);
       const fixture = before
-        .with(settled(listOf(before)))
+        .with(actedOn(listOf(before)))
         .withSpec(spec)
         .with(change);
       expect(nextPolicyOf(fixture)).toMatchObject({ status: "True", reason: "Applied" });
@@ -133,7 +133,7 @@ describe("of a cluster that is there", () => {
 
 describe("rules that are removed are in force until the infrastructure has none", () => {
   const sent = aCluster().ready().withSpec({ network: LIST }).reconciled().capiConverged();
-  const inForce = sent.with(settled(listOf(sent))).reconciled();
+  const inForce = sent.with(actedOn(listOf(sent))).reconciled();
   const removed = inForce.withSpec({ network: {} });
   const without = removed.reconciled().reconciled().capiConverged();
   const rolling = without.withCapiConditions([makeCondition("RollingOut", "True")]);
@@ -150,20 +150,20 @@ describe("rules that are removed are in force until the infrastructure has none"
 
   test.each<[string, ClusterFixture, Status]>([
     ["it was not read", without.with({ infrastructure: undefined }), "False"],
-    ["it has the former list", without.with(settled(listOf(sent))), "False"],
+    ["it has the former list", without.with(actedOn(listOf(sent))), "False"],
     ["it may not be read", without.with(unreadable), "Unknown"],
-    ["it is not settled", without.with({ infrastructure: { isSettled: false, lists: [] } }), "False"],
-    ["machines may have the former rate limit", rolling.with(settled()), "False"],
-    ["it has none, and is settled", without.with(settled()), "True"],
-    ["its class leaves the nodes' network to the provider", without.with(settled(listWithoutNodes)), "False"],
+    ["it has not acted", without.with({ infrastructure: { hasActed: false, lists: [] } }), "False"],
+    ["machines may have the former rate limit", rolling.with(actedOn()), "False"],
+    ["it has none, and has acted", without.with(actedOn()), "True"],
+    ["its class leaves the nodes' network to the provider", without.with(actedOn(listWithoutNodes)), "False"],
     [
       "it has another list, of one of the networks of the platform",
-      without.with({ ...settled(["192.0.2.0/24"]), settings: withTwoNetworks }),
+      without.with({ ...actedOn(["192.0.2.0/24"]), settings: withTwoNetworks }),
       "True",
     ],
     [
       "machines are being replaced, which never had a rate limit",
-      rolling.with(settled()).with(unlimited),
+      rolling.with(actedOn()).with(unlimited),
       "True",
     ],
   ])("%s", (_what, fixture, status) => {
@@ -181,8 +181,8 @@ describe("rules that are removed are in force until the infrastructure has none"
 
   test("a list beside which the rate limit stays is seen to be removed as well", () => {
     const limited = inForce.withSpec({ network: LIMIT }).reconciled().capiConverged();
-    expect(nextPolicyOf(limited.with(settled(listOf(sent))))?.status).toBe("False");
-    expect(nextPolicyOf(limited.with(settled()))?.status).toBe("True");
+    expect(nextPolicyOf(limited.with(actedOn(listOf(sent))))?.status).toBe("False");
+    expect(nextPolicyOf(limited.with(actedOn()))?.status).toBe("True");
   });
 
   test("so are those that the infrastructure may have ignored", () => {
@@ -192,7 +192,7 @@ describe("rules that are removed are in force until the infrastructure has none"
     expect(policyOf(requested)).toMatchObject({ status: "Unknown", reason: "RequestedOnly" });
     const none = requested.withSpec({ network: {} }).reconciled().reconciled().capiConverged();
     expect(nextPolicyOf(none)).toMatchObject({ status: "False", reason: "Provisioning" });
-    expect(nextPolicyOf(none.with(settled()))?.status).toBe("True");
+    expect(nextPolicyOf(none.with(actedOn()))?.status).toBe("True");
   });
 
   test("the status is corrected first as well of a cluster that was never ready, though nothing was said of them", () => {
@@ -206,7 +206,7 @@ describe("rules that are removed are in force until the infrastructure has none"
     expect(listOf(none)).toBeUndefined();
     expect(needsInfrastructure(none.observed)).toBe(true);
     expect(nextPolicyOf(none)?.status).toBe("False");
-    expect(nextPolicyOf(none.with(settled()))?.status).toBe("True");
+    expect(nextPolicyOf(none.with(actedOn()))?.status).toBe("True");
     const unread = none.with({ ...unreadable, probe: undefined }).reconciled();
     for (const one of [unread, unread.with({ infrastructure: undefined }).reconciled()]) {
       expect(policyOf(one)).toMatchObject({ status: "Unknown", reason: "ProviderUnreadable" });

@@ -15,8 +15,8 @@ const classOf = (capabilities: object) =>
 const withoutVariable = (name: string) =>
   classOf({ variables: new Set([...makeClass().variables].filter((variable) => variable !== name)) });
 const restricted = (authorizedCIDRs: string[]) => ({ network: { authorizedCIDRs } });
-const settled = (...listed: string[]): Partial<ObservedCluster> => ({
-  infrastructure: { isSettled: true, lists: [new Set(["subnet-1"]), new Set(listed)] },
+const actedOn = (...listed: string[]): Partial<ObservedCluster> => ({
+  infrastructure: { hasActed: true, lists: [new Set(["subnet-1"]), new Set(listed)] },
 });
 
 /** The list that Cluster API has. */
@@ -25,7 +25,7 @@ function listOf(fixture: ClusterFixture): unknown {
   return variables?.find(({ name }) => name === "authorizedCIDRs")?.value;
 }
 
-describe("a part of the network policy that cannot be carried waits alone", () => {
+describe("a part of the network policy that is not supported waits alone", () => {
   const { settings } = aCluster().observed;
   test.each<{ what: string; spec: object; change: Partial<ObservedCluster>; reason: string; rule?: string }>([
     {
@@ -93,7 +93,7 @@ describe("a part of the network policy that cannot be carried waits alone", () =
       ]);
   });
 
-  test("the list that is in force stays until another one can be carried", () => {
+  test("the list that is in force stays until another one is supported", () => {
     const before = aCluster(restricted(LIST)).ready();
     const tooLong = before
       .with({ classes: classOf({ maxAuthorizedCIDRs: 3 }) })
@@ -107,7 +107,7 @@ describe("a part of the network policy that cannot be carried waits alone", () =
     ["a network is taken out", [...OTHER, "2001:db8::/32", "2001:db9::/32"], OTHER],
     ["only those are left", ["2001:db8::/32", "2001:db9::/32"], LIST],
   ])(
-    "networks that the class cannot carry wait alone, and none of them lets everybody in: %s",
+    "networks that the class does not support wait alone, and none of them lets everybody in: %s",
     (_what, list, sent) => {
       const before = aCluster(restricted(LIST)).ready();
       const changed = before
@@ -163,13 +163,13 @@ describe("the condition of the network rules is True only when the infrastructur
 
   test.each<[string, () => Partial<ObservedCluster>, string]>([
     ["it was not read", () => ({}), "False"],
-    ["it has another list", () => settled(...OTHER), "False"],
-    ["it still has the longer list of before", () => settled(...all(), ...OTHER), "False"],
-    ["it is not settled", () => ({ infrastructure: { isSettled: false, lists: [new Set(all())] } }), "False"],
-    ["it has the list and is settled", () => settled(...all()), "True"],
+    ["it has another list", () => actedOn(...OTHER), "False"],
+    ["it still has the longer list of before", () => actedOn(...all(), ...OTHER), "False"],
+    ["it has not acted", () => ({ infrastructure: { hasActed: false, lists: [new Set(all())] } }), "False"],
+    ["it has the list and has acted", () => actedOn(...all()), "True"],
     [
       "its class leaves the nodes' network to the provider",
-      () => settled(...all().filter((network) => network !== applied.observed.cluster.status?.workerSubnet)),
+      () => actedOn(...all().filter((network) => network !== applied.observed.cluster.status?.workerSubnet)),
       "True",
     ],
   ])("%s", (_what, change, status) => {
@@ -193,14 +193,14 @@ describe("the condition of the network rules is True only when the infrastructur
 
   test("an infrastructure that may ignore the list is never believed", () => {
     const classes = classOf({ mayIgnoreAuthorizedCIDRs: true });
-    const plan = applied.with({ classes, ...settled(...all()) }).plan();
+    const plan = applied.with({ classes, ...actedOn(...all()) }).plan();
     expect(conditionOf(plan, POLICY)).toMatchObject({ status: "Unknown", reason: "RequestedOnly" });
   });
 
   describe("as a rate limit", () => {
     const limited = aCluster().ready().withSpec({ network: RATE_LIMIT }).reconciled().capiConverged();
     const rolling = limited.withCapiConditions([makeCondition("RollingOut", "True")]);
-    const acted = { infrastructure: { isSettled: true, lists: [] } };
+    const acted = { infrastructure: { hasActed: true, lists: [] } };
 
     test.each<[string, ClusterFixture, string]>([
       ["the infrastructure was not read", limited, "False"],
@@ -214,7 +214,7 @@ describe("the condition of the network rules is True only when the infrastructur
   });
 
   describe("of the list with other networks of the platform, though the specification is the same", () => {
-    const before = applied.with(settled(...all())).reconciled();
+    const before = applied.with(actedOn(...all())).reconciled();
     const { settings } = before.observed;
     const changed = before.with({ settings: { ...settings, platformCIDRs: ["203.0.113.0/24"] } });
     const corrected = changed.reconciled();
@@ -233,14 +233,14 @@ describe("the condition of the network rules is True only when the infrastructur
       expect(needsInfrastructure(sent.observed)).toBe(true);
       const old = sent.reconciled();
       expect(statusOf(old)).toBe("False");
-      const now = sent.with(settled(...(listOf(sent) as string[]))).reconciled();
+      const now = sent.with(actedOn(...(listOf(sent) as string[]))).reconciled();
       expect(statusOf(now)).toBe("True");
     });
 
     test("a suspended cluster keeps the list that it has, and says so", () => {
       const suspended = before
         .withSpec({ suspend: true })
-        .with(settled(...all()))
+        .with(actedOn(...all()))
         .reconciled()
         .reconciled();
       const kept = suspended.with({ settings: changed.observed.settings }).reconciled();
@@ -251,7 +251,7 @@ describe("the condition of the network rules is True only when the infrastructur
 
   test.each<[string, ClusterFixture, string, string]>([
     ["without rules there is nothing to know", aCluster().ready(), "True", "Applied"],
-    ["of those that it has", applied.with(settled(...all())).reconciled(), "Unknown", "ClassNotFound"],
+    ["of those that it has", applied.with(actedOn(...all())).reconciled(), "Unknown", "ClassNotFound"],
     ["of those that are to be removed", applied.withSpec({ network: {} }), "Unknown", "ClassNotFound"],
     ["of those that are new", aCluster().ready().withSpec(restricted(LIST)), "Unknown", "ClassNotFound"],
   ])(
@@ -264,7 +264,7 @@ describe("the condition of the network rules is True only when the infrastructur
   );
 
   test("it stays True beside a problem of something else, whose status is written once", () => {
-    const unknown = applied.withSpec({ ...restricted(LIST), version: "1.99" }).with(settled(...all()));
+    const unknown = applied.withSpec({ ...restricted(LIST), version: "1.99" }).with(actedOn(...all()));
     const first = unknown.reconciled();
     expect(conditionOf(unknown.plan(), "Stalled")).toMatchObject({ reason: "UnknownVersion" });
     expect(conditionOf(unknown.plan(), POLICY)).toMatchObject({ status: "True" });

@@ -10,7 +10,7 @@ import { isSuspended } from "../identity/identity.ts";
 import type { ClusterSettings, ObservedCluster } from "./observe.ts";
 
 /** A provider applies a changed list within this time, or something is wrong with it. */
-const SETTLES_WITHIN_MS = 60_000;
+const APPLIES_WITHIN_MS = 60_000;
 const READ_OFTEN_MS = 5_000;
 const READ_SELDOM_MS = 60_000;
 
@@ -23,9 +23,9 @@ export interface NetworkRulesChoice extends Pick<DesiredCluster, "authorizedCIDR
 }
 
 /**
- * The list and the rate limit of the specification; one that the class or the platform cannot carry stays as it is in force,
- * so that it alone waits and nothing else of the cluster does. A list of which the class cannot carry some networks is sent without
- * them, as they would not be let in anyway, unless none is left: no list lets everybody in.
+ * The list and the rate limit of the specification; one that the class or the platform does not support stays as it is in
+ * force, so that it alone waits and nothing else of the cluster does. A list of which the class does not support some
+ * networks is sent without them, as they would not be let in anyway, unless none is left: no list lets everybody in.
  */
 export function chooseNetworkRules(
   observed: ObservedCluster,
@@ -33,15 +33,15 @@ export function chooseNetworkRules(
   workerSubnet: string,
 ): NetworkRulesChoice {
   const { authorizedCIDRs = [], apiServerRateLimit } = observed.cluster.spec.network ?? {};
-  // Without one of the platform the platform itself comes by IPv4.
+  // If platformCIDRs has no IPv6 network, the platform connects over IPv4.
   const lacking = capabilities.hasIPv4CIDRsAlone ? authorizedCIDRs.filter(isIPv6Cidr) : [];
-  const carried = authorizedCIDRs.filter((block) => !lacking.includes(block));
-  const sent = carried.length > 0 ? carried : authorizedCIDRs;
+  const supported = authorizedCIDRs.filter((block) => !lacking.includes(block));
+  const sent = supported.length > 0 ? supported : authorizedCIDRs;
   const wanted = authorizeCIDRs(sent, workerSubnet, observed.settings.platformCIDRs);
-  const keeping = findListProblem(observed.settings, classRef.name, capabilities, wanted);
+  const listProblem = findListProblem(observed.settings, classRef.name, capabilities, wanted);
   const what = `IPv6 networks in authorized CIDRs, as ${lacking.join(", ")}`;
   const lack = lacking.length > 0 ? composeUnsupported(classRef.name, what) : undefined;
-  const isListKept = keeping !== undefined || (lack !== undefined && carried.length === 0);
+  const isListKept = listProblem !== undefined || (lack !== undefined && supported.length === 0);
   const limitProblem =
     apiServerRateLimit !== undefined && !capabilities.variables.has("apiServerRateLimit")
       ? composeUnsupported(classRef.name, "a rate limit of the API server")
@@ -50,7 +50,7 @@ export function chooseNetworkRules(
     authorizedCIDRs: isListKept ? readLive(observed, "authorizedCIDRs") : wanted,
     apiServerRateLimit:
       limitProblem === undefined ? apiServerRateLimit : readLive(observed, "apiServerRateLimit"),
-    listProblem: keeping ?? lack,
+    listProblem: listProblem ?? lack,
     limitProblem,
   };
 }
@@ -107,8 +107,8 @@ export type RulesState =
   | "waiting";
 
 /**
- * Rules that differ where the specification does not, as after a change of the platform's own networks, count as sent while the
- * cluster is suspended, which keeps what is in force.
+ * If only the platform's own networks changed and not the specification, the rules of a suspended cluster count as
+ * sent: it keeps what is in force.
  */
 export function decideRulesState(observed: ObservedCluster, desired: CapiCluster): RulesState {
   const { cluster, capi } = observed;
@@ -149,8 +149,8 @@ export function findRulesCondition({ cluster }: Pick<ObservedCluster, "cluster">
 }
 
 /**
- * Whether a cluster without rules may have those of before in force. The condition stays True until rules are about to be removed,
- * and is Unknown while the cluster was never ready.
+ * Whether a cluster without rules may have the previous ones in force. The condition stays True until rules are about
+ * to be removed, and is Unknown while the cluster was never ready.
  */
 function mayHaveFormerRules(observed: ObservedCluster): boolean {
   const { status, reason } = findRulesCondition(observed) ?? {};
@@ -190,12 +190,12 @@ export function needsInfrastructure(observed: ObservedCluster): boolean {
 }
 
 /**
- * In how many ms the provider's object, which is not watched, is read again: soon after a change, and now and then where it does
- * not settle or cannot be read. Undefined = it is not needed.
+ * In how many ms the provider's object, which is not watched, is read again: soon after a change, and now and then
+ * where it does not act or cannot be read. Undefined = it is not needed.
  */
 export function findInfrastructureReadMs(observed: ObservedCluster, now: Date): number | undefined {
   if (!needsInfrastructure(observed)) return undefined;
-  return conditionAgeMs(findRulesCondition(observed), now) < SETTLES_WITHIN_MS
+  return conditionAgeMs(findRulesCondition(observed), now) < APPLIES_WITHIN_MS
     ? READ_OFTEN_MS
     : READ_SELDOM_MS;
 }
@@ -209,7 +209,7 @@ export function areRulesInForce(observed: ObservedCluster): boolean {
   const { cluster, capi, infrastructure, settings } = observed;
   if (capi === undefined) return false;
   if (!hasRules(cluster) && !mayHaveFormerRules(observed)) return true;
-  if (infrastructure?.isSettled !== true) return false;
+  if (infrastructure?.hasActed !== true) return false;
   const { status, reason } = findRulesCondition(observed) ?? {};
   // Rules that waited for the resumption, and are taken back, leave no trace.
   const wasWaiting = !hasRules(cluster) && status === "False" && reason === "Suspended";
@@ -233,8 +233,8 @@ export function areRulesInForce(observed: ObservedCluster): boolean {
 }
 
 /**
- * Whether what the infrastructure shows is about the rules that were decided. A class that is about to be sent may write them
- * elsewhere; while a problem keeps Cluster API's object as it is, it counts.
+ * Whether what the infrastructure shows is about the rules that were decided. It is not while a class is about to be
+ * sent, which may write them elsewhere; it is while a problem keeps Cluster API's object unchanged.
  */
 export function areRulesShown({
   observed,
@@ -251,14 +251,14 @@ export function areRulesShown({
 }
 
 /**
- * Whether rules that Cluster API has are in force because they were: none, a change of pools only, a deletion, or a suspension
- * where the provider's object cannot be read, leaves them unchanged.
+ * Whether the rules that Cluster API has are in force because they were before: when pools alone changed, when it has
+ * no rules, while it is being deleted, and while it is suspended and the provider's object cannot be read.
  */
 export function areRulesStillInForce(observed: ObservedCluster): boolean {
   const { cluster, capi, infrastructure } = observed;
   if (capi === undefined || findRulesCondition(observed)?.status !== "True") return false;
   if (isReportedInForce(observed) || cluster.metadata.deletionTimestamp !== undefined) return true;
-  return !hasRules(cluster) || (isSuspended(cluster) && infrastructure?.isSettled === undefined);
+  return !hasRules(cluster) || (isSuspended(cluster) && infrastructure?.hasActed === undefined);
 }
 
 /** Whether there is anything to enforce: a list of networks or a rate limit. */

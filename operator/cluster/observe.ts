@@ -27,7 +27,7 @@ import { INDEX_CLUSTER, INDEX_LOCK_OWNER } from "../indexes.ts";
 import { findClusterOverQuota } from "../quota/observe.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
 import { compareLocks, readLock, type SubnetLock } from "../subnets/lock.ts";
-import type { AccessAttempts, TenantRecord } from "../tenant/tenant-records.ts";
+import type { AccessAttempts, TenantFindings } from "../tenant/tenant-memory.ts";
 import { isNameTakenElsewhere } from "./namesakes.ts";
 import type { ProbeResult } from "./probe.ts";
 
@@ -148,14 +148,14 @@ export interface ObservedAccessHealth {
   /** Why a ClusterAccess waits for its tenant's API server, for each that does. */
   failures: readonly TenantFailure[];
   /** What this process knows of the rights in it, and of its registration (`spec.registration`). */
-  tenantRecord: TenantRecord;
+  tenantFindings: TenantFindings;
 }
 
 /** What this process keeps of a cluster in memory. */
 export interface ProcessState {
   probe: ProbeResult | undefined;
   accessAttempts: AccessAttempts;
-  tenantRecord: TenantRecord;
+  tenantFindings: TenantFindings;
   addOnObstacles: ReturnType<AddOnObstacles["find"]>;
 }
 
@@ -191,7 +191,7 @@ export function observeCluster(
     nameTaken,
     nameTakenElsewhere: capi === undefined && isNameTakenElsewhere(caches, cluster),
     lostParts: findLostParts(caches, capi, key, now),
-    hasFormerCa: capi === undefined && hasOwner(caches.authorities.get(nameCaSecret(key))),
+    hasFormerCa: capi === undefined && hasOwner(caches.clusterSecrets.get(nameCaSecret(key))),
     classes: caches.readClasses(),
     catalogue: caches.readCatalogue(),
     packages: caches.readPackages(),
@@ -202,7 +202,7 @@ export function observeCluster(
     access: {
       attempts: processState.accessAttempts,
       failures: listTenantFailures(caches, key),
-      tenantRecord: processState.tenantRecord,
+      tenantFindings: processState.tenantFindings,
     },
     applyFailure: undefined,
     upgradeRejection: undefined,

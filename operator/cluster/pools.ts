@@ -92,8 +92,8 @@ function findProblem(
 }
 
 /**
- * What the status said is not applied, while nothing is sent: without the pools that are gone since, and what Cluster API has as it
- * is decided now, as after a change that was taken back.
+ * What is not applied while nothing is sent: what the last status says, without deleted pools and without parts that
+ * Cluster API already has as they are decided now, as after a change that was taken back.
  */
 export function keepUnapplied(
   { cluster, pools, capi }: ObservedCluster,
@@ -126,7 +126,7 @@ function readPart(capi: CapiCluster | undefined, field: string): unknown {
     : capi && readVariable(capi, field.replace(/^network\./, ""));
 }
 
-/** How far each pool is; one of which a part is not applied counts as it is. */
+/** How far each pool is; a pool with an unapplied part is measured by its live size. */
 export function measurePools(
   { observed, unapplied }: Pick<Facts, "observed" | "unapplied">,
   now: Date,

@@ -33,16 +33,16 @@ function probingBy(random: () => number, ...results: ProbeResult[]) {
 
 test("a result is reported as a change, and refreshed every 20 s without further changes", async () => {
   const { prober, probedAt, changes, pass } = probing(good);
-  expect(prober.watch("k", target)).toBeUndefined();
+  expect(prober.track("k", target)).toBeUndefined();
   await pass(60_000);
-  expect(prober.watch("k", target)).toEqual(good);
+  expect(prober.track("k", target)).toEqual(good);
   expect(changes).toEqual(["k"]);
   expect(probedAt).toHaveLength(4);
 });
 
 test("an unreachable endpoint is probed again after 1, 2, 4 s, and its first response is a change", async () => {
   const { prober, probedAt, changes, pass } = probing(bad, bad, bad, good);
-  prober.watch("k", target);
+  prober.track("k", target);
   await pass(7_000);
   expect(probedAt.map((at) => at - (probedAt[0] ?? 0))).toEqual([0, 1_000, 3_000, 7_000]);
   expect(changes).toEqual(["k", "k"]);
@@ -53,7 +53,7 @@ test("a large reachable fleet is probed at most 50 times a second, from the firs
 }, async () => {
   let drawn = 0;
   const { prober, probedAt, pass } = probingBy(() => (drawn++ % 100) / 100, good);
-  for (let count = 0; count < 5_000; count++) prober.watch(`k${count}`, target, true);
+  for (let count = 0; count < 5_000; count++) prober.track(`k${count}`, target, true);
   for (let second = 1; second <= 200; second++) {
     await pass(1_000);
     expect(probedAt.length).toBeLessThanOrEqual(50 * second);
@@ -63,9 +63,9 @@ test("a large reachable fleet is probed at most 50 times a second, from the firs
 
 test("in a small fleet a reachable endpoint is soon probed again, any other at once", async () => {
   const { prober, probedAt, pass } = probing(good);
-  prober.watch("had", target, true);
+  prober.track("had", target, true);
   expect(probedAt).toHaveLength(0);
-  prober.watch("had-not", target);
+  prober.track("had-not", target);
   expect(probedAt).toHaveLength(1);
   await pass(100);
   expect(probedAt).toHaveLength(2);
@@ -73,14 +73,14 @@ test("in a small fleet a reachable endpoint is soon probed again, any other at o
 
 test("a changed endpoint is probed again", async () => {
   const { prober, pass } = probing(good);
-  prober.watch("k", target);
+  prober.track("k", target);
   await pass(0);
-  expect(prober.watch("k", { ...target, url: "https://b.test:6443" })).toBeUndefined();
+  expect(prober.track("k", { ...target, url: "https://b.test:6443" })).toBeUndefined();
 });
 
 test("a forgotten endpoint is no longer probed", async () => {
   const { prober, probedAt, pass } = probing(good);
-  prober.watch("k", target);
+  prober.track("k", target);
   await pass(0);
   prober.forget("k");
   await pass(120_000);

@@ -19,7 +19,7 @@ export interface Prober {
    * The last result for this target, which is probed from now on; undefined = not probed yet. A changed target is
    * probed at once. `wasReachable`: it was before this process began, so that its first probe may wait for the others'.
    */
-  watch(key: string, target: ProbeTarget, wasReachable?: boolean): ProbeResult | undefined;
+  track(key: string, target: ProbeTarget, wasReachable?: boolean): ProbeResult | undefined;
   /** Stops probing this endpoint. */
   forget(key: string): void;
   /** Stops probing all endpoints. */
@@ -90,7 +90,7 @@ export function createProber(options: ProberOptions): Prober {
   }
 
   return {
-    watch(key, target, wasReachable = false) {
+    track(key, target, wasReachable = false) {
       const known = entries.get(key);
       if (known !== undefined && known.target.url === target.url && known.target.ca === target.ca) {
         known.target = target;

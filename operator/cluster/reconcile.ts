@@ -14,7 +14,7 @@ import {
   findMissingFinalizer,
   findMissingIdentity,
   hasFinalizer,
-  isReleased,
+  isFinalized,
   isSuspended,
   readIdentity,
 } from "../identity/identity.ts";
@@ -241,7 +241,7 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
     const { namespace = "", name, uid } = capi.object.metadata;
     remove.push({ verb: "delete", kind: capiClusterKind, namespace, name, uid });
   }
-  const isFullyDeleted = capi === undefined && observed.pools.every(({ pool }) => isReleased(pool));
+  const isFullyDeleted = capi === undefined && observed.pools.every(({ pool }) => isFinalized(pool));
   if (isFullyDeleted) {
     // The subnet of a cluster with an older duplicate belongs to that one.
     const lock = observed.olderDuplicate === undefined ? locks.own : undefined;

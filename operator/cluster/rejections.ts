@@ -20,8 +20,8 @@ const VARIABLE = /^spec\.topology\.variables\[([a-z][^\]]*)\]/i;
 const MACHINE = ".variables.overrides[machine]";
 
 /**
- * What a rejection of Cluster API is about, and is not known to be rejected: by the fields that it names. Of a cluster that is
- * not made yet a pool alone can be left out. Empty = nothing can be left out on its account.
+ * The newly rejected parts, by the fields that a rejection of Cluster API names. Of a cluster that is not made yet a
+ * pool alone can be left out. Empty = nothing can be left out on its account.
  */
 function findRejectedParts(
   { sent, live, rejected }: { sent: CapiCluster; live: CapiCluster | undefined; rejected: Rejected },
@@ -84,9 +84,9 @@ function isSame(left: unknown, right: unknown): boolean {
 }
 
 /**
- * The object to apply, with each rejected part as Cluster API has it. Where it did not say which part it
- * rejects, everything is as it is there but the list of networks that may reach the API endpoint, and the pools that are deleted:
- * neither waits for anything.
+ * The object to apply, with each rejected part as Cluster API has it. Where it did not say which part it rejects,
+ * everything is kept except the list of networks that may reach the API endpoint, and deleted pools: neither waits for
+ * anything.
  */
 export function withLiveParts(
   desired: CapiCluster,
@@ -161,7 +161,7 @@ export function isOfSpecification({ verb, message, cause }: ApplyFailure): boole
   return about === "quota" || (cause instanceof KubeError && cause.isInvalid);
 }
 
-/** What is said of rejected parts but the pools, which say it themselves: apart of network rules, which their condition reports. */
+/** What is said of rejected parts, apart from the pools, which say it themselves; `rules`: of network rules, for their condition. */
 export function describeRejected({
   rejected,
   upgradeRejection: upgrade,
@@ -204,9 +204,9 @@ export function findRetainedLimit(
 const RULES = ["authorizedCIDRs", "apiServerRateLimit"] as const;
 
 /**
- * What the next decision has to know after a rejection, so that more is kept as Cluster API has it: the parts that it names; else the
- * version, and with it the class, for which alone other parts may have been rejected; else all but what takes away (see
- * withLiveParts). Undefined = nothing is left to keep.
+ * What the next decision has to know after a rejection, so that more is kept as Cluster API has it: the parts that it
+ * names; else the version with its class, because other parts may fail only with the new one; else everything except
+ * removals (see withLiveParts). Undefined = nothing is left to keep.
  */
 export function addRejected(
   { rejected, capi, upgradeRejection }: Pick<ObservedCluster, "rejected" | "capi" | "upgradeRejection">,

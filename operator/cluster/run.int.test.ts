@@ -139,7 +139,7 @@ test("a deleted cluster waits for a Cluster API cluster that the cache does not 
 
   await removeCapiCluster(api, "demo");
   await expect.poll(() => client.get(capiClusterKind, namespace, "demo")).toBeUndefined();
-  deps.topologyWrites.noteUnanswered(objectKey(deleted), []);
+  deps.topologyWrites.noteUnknownOutcome(objectKey(deleted), []);
   expect((await run())?.requeueAfterMs).toBeGreaterThan(2_000);
   expect(await readLock()).toBeDefined();
   await makeCapi([]);

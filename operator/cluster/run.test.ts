@@ -95,14 +95,14 @@ test("a rejected deletion says why it waits, with a Warning and the whole error 
 });
 
 test.each([
-  ["suspended", (fixture: ClusterFixture) => fixture.withSpec({ suspend: true })],
-  ["resumed", paused],
+  ["suspension", (fixture: ClusterFixture) => fixture.withSpec({ suspend: true })],
+  ["resumption", paused],
 ])(
-  "a pause in Cluster API that is rejected as the cluster is %s is no fault of its specification",
+  "a patch of Cluster API that is rejected at the %s of a cluster is no fault of its specification",
   async (what, act) => {
     const jsonPatch = () => Promise.reject(rejected);
     const { statuses, logged } = await runWith(act(aCluster().ready()), { jsonPatch });
-    const message = `Cluster API rejects that the cluster is ${what}: denied by policy. Ask the platform's operator to look at the cluster.`;
+    const message = `Cluster API rejects the ${what} of the cluster: denied by policy. Ask the platform's operator to look at the cluster.`;
     const stalled = { reason: "RejectedByClusterAPI", message };
     expect(findCondition(statuses[0]?.conditions, "Stalled")).toMatchObject(stalled);
     expect(logged).toMatchObject([{ level: "warn" }]);

@@ -24,9 +24,9 @@ import type { InfrastructureReader } from "../capi/infrastructure.ts";
 import { capiClusterKind, capiClusterNameOf } from "../capi/kinds.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
 import { findDesiredCapiCluster, mayStillBeMade, type TopologyWrites } from "../capi/topology.ts";
-import { isReleased } from "../identity/identity.ts";
+import { isFinalized } from "../identity/identity.ts";
 import { decideOwnership, findCapi } from "../identity/ownership.ts";
-import type { AccessHealth, TenantRecords } from "../tenant/tenant-records.ts";
+import type { AccessHealth, TenantMemory } from "../tenant/tenant-memory.ts";
 import { reportWithoutCluster } from "./events.ts";
 import { beginsLoss } from "./loss.ts";
 import { isNameTakenAmong, withNameLock } from "./namesakes.ts";
@@ -46,22 +46,22 @@ export interface ClusterDeps {
   settings: ClusterSettings;
   prober: Prober;
   accessHealth: Pick<AccessHealth, "find" | "forget">;
-  tenantRecords: Pick<TenantRecords, "find" | "forget">;
+  tenantMemory: Pick<TenantMemory, "find" | "forget">;
   addOnObstacles: Pick<AddOnObstacles, "find">;
   infrastructure: InfrastructureReader;
   throttle: StatusThrottle;
   rejections: Rejections;
   topologyWrites: TopologyWrites;
-  upgradeChecker: Pick<UpgradeChecker, "watch" | "forget">;
+  upgradeChecker: Pick<UpgradeChecker, "track" | "forget">;
   now(): Date;
   log: Pick<Logger, "info" | "warn">;
 }
 
 /**
  * Reconciles one cluster: observe, decide, apply. Cluster API gets one object, and rejects all of it for one bad field. So the
- * rejected part is kept as it is there, and the cluster is decided and applied again without it; the part is sent again later. The
- * status alone is written after a rejection that leaves nothing more to keep, and while Cluster API is unavailable, whose error is
- * thrown after that for a retry with backoff. Every other error is thrown at once, without a status.
+ * rejected part is kept as Cluster API has it, and the cluster is decided and applied again without it; the part is sent again
+ * later. The status alone is written after a rejection when no further part can be left out, and while Cluster API is unavailable,
+ * whose error is thrown after that for a retry with backoff. Every other error is thrown at once, without a status.
  */
 export async function runCluster(
   deps: ClusterDeps,
@@ -72,14 +72,14 @@ export async function runCluster(
   const processState = {
     probe: observeEndpoint(deps, key),
     accessAttempts: deps.accessHealth.find(key),
-    tenantRecord: deps.tenantRecords.find(key),
+    tenantFindings: deps.tenantMemory.find(key),
     addOnObstacles: deps.addOnObstacles.find(splitKey(key).namespace ?? ""),
   };
   const observed = observeCluster(deps.caches, deps.settings, processState, key, now);
-  if (observed === undefined || isReleased(observed.cluster)) {
+  if (observed === undefined || isFinalized(observed.cluster)) {
     deps.accessHealth.forget(key);
     deps.rejections.forget(key);
-    deps.tenantRecords.forget(key);
+    deps.tenantMemory.forget(key);
     deps.upgradeChecker.forget(key);
     const { events, requeueAfterMs } = reportWithoutCluster(findCapi(deps.caches, key).capi?.object, now);
     for (const event of events) context.recorder.record(event);
@@ -125,19 +125,19 @@ async function runObserved(
 /** What came of one decision. */
 type Outcome =
   | { kind: "done"; requeueAfterMs: number | undefined }
-  /** Another process is at it, or a cache lags behind: nothing was written. */
+  /** Another process is creating it, or a cache lags behind: nothing was written. */
   | { kind: "retryLater"; afterMs: number }
   /** What the next decision has to know. */
-  | { kind: "decideAgain"; change: Learned };
+  | { kind: "decideAgain"; change: Findings };
 
 /** What only an attempt shows. */
-type Learned = Partial<
+type Findings = Partial<
   Pick<ObservedCluster, "applyFailure" | "upgradeRejection" | "rejected" | "nameTakenElsewhere">
 >;
 
 const RETRY_LATER: Outcome = { kind: "retryLater", afterMs: CACHE_LAG_MS };
 
-/** Decides and applies once. Throws what is no answer of Cluster API, and what the status cannot report. */
+/** Decides and applies once. Throws errors that did not come from Cluster API, and what the status cannot report. */
 async function tryApply(
   deps: ClusterDeps,
   key: string,
@@ -149,9 +149,9 @@ async function tryApply(
   const decided = reconcileCluster(observed, now);
   const plan = deps.throttle.limit(key, ownClusterStatus(cluster.status), decided);
   if (plan.releaseFinalizer) {
-    const unansweredMs = deps.topologyWrites.findUnansweredMs(key);
-    if (unansweredMs !== undefined) return { kind: "retryLater", afterMs: unansweredMs };
-    if (await hasRemains(deps, cluster, context.signal)) return RETRY_LATER;
+    const unknownOutcomeMs = deps.topologyWrites.findUnknownOutcomeMs(key);
+    if (unknownOutcomeMs !== undefined) return { kind: "retryLater", afterMs: unknownOutcomeMs };
+    if (await hasChild(deps, cluster, context.signal)) return RETRY_LATER;
   }
   if (beginsLoss(observed, plan) && !(await isCacheCurrent(deps, key, context.signal))) return RETRY_LATER;
   try {
@@ -159,7 +159,7 @@ async function tryApply(
     if (outcome.kind === "done") deps.throttle.noteApplied(key, plan);
     return outcome;
   } catch (error) {
-    if (mayStillBeMade(error)) deps.topologyWrites.noteUnanswered(key, listPoolsToSend(observed));
+    if (mayStillBeMade(error)) deps.topologyWrites.noteUnknownOutcome(key, listPoolsToSend(observed));
     const failed = readFailure(error);
     // The status cannot be decided on an object whose metadata has just been written: the retry does it.
     if (failed === undefined || observed.applyFailure !== undefined || plan.metadata !== undefined)
@@ -175,7 +175,7 @@ async function tryApply(
 }
 
 /** What a failure changes for the next decision. */
-function findChange(observed: ObservedCluster, plan: Plan<unknown>, { failure, step }: FailedStep): Learned {
+function findChange(observed: ObservedCluster, plan: Plan<unknown>, { failure, step }: FailedStep): Findings {
   const sent = step.verb === "apply" ? findDesiredCapiCluster(plan) : undefined;
   if (failure.kind !== "rejected" || sent === undefined) return { applyFailure: failure };
   const isUpgrade = findUpgradeStep(observed, [step]) !== undefined;
@@ -186,14 +186,14 @@ function findChange(observed: ObservedCluster, plan: Plan<unknown>, { failure, s
  * Asks the Kubernetes API, for the caches may lag behind, as after a create without an answer: a pool or Cluster API cluster that they
  * do not show would remain after its Cluster is deleted. One that is created later still is garbage collected with its owner.
  */
-async function hasRemains({ client }: ClusterDeps, cluster: Cluster, signal: AbortSignal): Promise<boolean> {
+async function hasChild({ client }: ClusterDeps, cluster: Cluster, signal: AbortSignal): Promise<boolean> {
   const { namespace, name } = cluster.metadata;
   const [pools, capi] = await Promise.all([
     client.listAll(nodePoolKind, { namespace, signal }),
     client.get(metadataOnly(capiClusterKind), namespace, name, { signal }),
   ]);
   return (
-    pools.some((pool) => pool.spec.clusterName === name && !isReleased(pool)) ||
+    pools.some((pool) => pool.spec.clusterName === name && !isFinalized(pool)) ||
     decideOwnership(cluster, capi).capi !== undefined
   );
 }
@@ -248,7 +248,7 @@ async function isCacheCurrent(
   const isCached = ca !== undefined && capiClusterNameOf(ca.metadata) !== undefined;
   return (
     versionOf(capi) === versionOf(caches.capiClusters.get(key)) &&
-    (isCached ? versionOf(ca) : undefined) === versionOf(caches.authorities.get(nameCaSecret(key)))
+    (isCached ? versionOf(ca) : undefined) === versionOf(caches.clusterSecrets.get(nameCaSecret(key)))
   );
 }
 
@@ -266,7 +266,7 @@ function observeEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefine
     return undefined;
   }
   const wasReachable = findCondition(cluster.status?.conditions, "EndpointReachable")?.status === "True";
-  return deps.prober.watch(key, { url: state.endpoint.url, ca }, wasReachable);
+  return deps.prober.track(key, { url: state.endpoint.url, ca }, wasReachable);
 }
 
 /** What the upgrade finds that is requested, also of a suspended cluster: it is then known when that is resumed. */
@@ -276,7 +276,7 @@ function observeUpgrade(deps: ClusterDeps, key: string, observed: ObservedCluste
     deps.upgradeChecker.forget(key);
     return { checks: undefined, requeueAfterMs: undefined };
   }
-  return deps.upgradeChecker.watch(key, { target, isEnforced: isEnforced(observed.cluster.spec) });
+  return deps.upgradeChecker.track(key, { target, isEnforced: isEnforced(observed.cluster.spec) });
 }
 
 interface FailedStep {

@@ -43,8 +43,8 @@ test("the administrators that were found are written when they are others than b
   const { cluster, access, ...observed } = converged();
   const before = { count: 1, names: ["ann"], observedAt: secondsAgo(600) };
   const reported = { ...cluster, status: { ...cluster.status, foreignAdmins: before } };
-  const write = (found: ObservedCluster["access"]["tenantRecord"]) =>
-    reconcileCluster({ ...observed, cluster: reported, access: { ...access, tenantRecord: found } }, NOW)
+  const write = (found: ObservedCluster["access"]["tenantFindings"]) =>
+    reconcileCluster({ ...observed, cluster: reported, access: { ...access, tenantFindings: found } }, NOW)
       .status;
   expect(write({})).toBeUndefined();
   expect(write({ foreignAdmins: { ...before, observedAt: secondsAgo(0) } })).toBeUndefined();
@@ -56,13 +56,13 @@ test("the administrators that were found are written when they are others than b
 test("a rotation of the admin credentials is an Event once the earlier ones have no right any more, and once alone", () => {
   const { cluster, access, ...observed } = converged(aCluster({ credentialsGeneration: 3 }));
   const before = { ...cluster.status, credentialsGeneration: 2 };
-  const eventsOf = (tenantRecord: ObservedCluster["access"]["tenantRecord"], status: object = before) =>
+  const eventsOf = (tenantFindings: ObservedCluster["access"]["tenantFindings"], status: object = before) =>
     reconcileCluster(
-      { ...observed, cluster: { ...cluster, status }, access: { ...access, tenantRecord } },
+      { ...observed, cluster: { ...cluster, status }, access: { ...access, tenantFindings } },
       NOW,
     ).events;
   // The next one is requested: its kubeconfig may be there, and the earlier ones open the cluster still.
-  for (const tenantRecord of [{}, { credentialsGeneration: 2 }]) expect(eventsOf(tenantRecord)).toEqual([]);
+  for (const found of [{}, { credentialsGeneration: 2 }]) expect(eventsOf(found)).toEqual([]);
   expect(eventsOf({ credentialsGeneration: 3 })).toMatchObject([
     { type: "Normal", reason: "AdminCredentialsRotated", action: "Update", regarding: { name: "blue" } },
   ]);

@@ -23,7 +23,7 @@ import {
 } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { earliest, formatTime } from "../../shared/program/time.ts";
-import { decideProtection, findEndWaitMs, findExpiryHeld } from "../expiry/expiry.ts";
+import { decideProtection, findExpiryHeld, findExpiryWaitMs } from "../expiry/expiry.ts";
 import {
   type ClusterPool,
   clusterCondition,
@@ -33,7 +33,7 @@ import {
   summarizeClusterPhase,
 } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
-import { findReturn } from "./loss.ts";
+import { findReturnWait } from "./loss.ts";
 import { areRulesShown, findInfrastructureReadMs, type RulesState } from "./networks.ts";
 import type { ClusterSettings, ObservedCluster } from "./observe.ts";
 import { measurePools } from "./pools.ts";
@@ -117,11 +117,11 @@ export function composeClusterStatus(
     ...optional("unapplied", clipUnapplied([...input.unapplied, ...input.unappliedRules])),
     ...optional(
       "foreignAdmins",
-      composeForeignAdmins(last?.foreignAdmins, observed.access.tenantRecord.foreignAdmins),
+      composeForeignAdmins(last?.foreignAdmins, observed.access.tenantFindings.foreignAdmins),
     ),
     ...optional(
       "credentialsGeneration",
-      observed.access.tenantRecord.credentialsGeneration ?? last?.credentialsGeneration,
+      observed.access.tenantFindings.credentialsGeneration ?? last?.credentialsGeneration,
     ),
     ...optional("clusterClass", input.clusterClass ?? capi?.state.classRef?.name ?? last?.clusterClass),
   };
@@ -166,15 +166,15 @@ function composeConditions(
     pool.progress.unhealthy.map((machine) => machine.node ?? machine.name),
   );
   const health = checkHealth(cluster, details, unhealthyNodes, settings.degradedAfterSeconds, now);
-  const lost = facts.problem?.reason === INFRASTRUCTURE_LOST ? facts.problem : findReturn(facts.observed);
+  const lost = facts.problem?.reason === INFRASTRUCTURE_LOST ? facts.problem : findReturnWait(facts.observed);
   const degraded = lost ?? health.degraded;
   const summary = setConditions(before, decideSummary(facts, details, degraded), now, generation);
   const requeueAfterMs = earliest([
     findReportWaitMs(summary, settings, now),
     health.requeueAfterMs,
     findAccessReportMs(facts.observed, now),
-    findEndWaitMs(cluster, now),
-    ...facts.observed.pools.map(({ pool }) => findEndWaitMs(pool, now)),
+    findExpiryWaitMs(cluster, now),
+    ...facts.observed.pools.map(({ pool }) => findExpiryWaitMs(pool, now)),
     facts.rulesProblem === undefined && areRulesShown(facts)
       ? findInfrastructureReadMs(facts.observed, now)
       : undefined,

@@ -64,8 +64,8 @@ function findRejectedDeletion(applyFailure: ApplyFailure | undefined): Problem |
 /** The problem when Cluster API rejects a patch, which changes nothing of the specification: as a pause, or its end. */
 export function composeRejectedPatch({ cluster, capi }: ObservedCluster, text: string): Problem {
   const isResumed = capi?.object.metadata.annotations?.[ANNOTATION_PAUSED] !== undefined;
-  const change = isResumed ? "that the cluster is resumed" : "a change that the platform makes";
-  const what = isSuspended(cluster) ? "that the cluster is suspended" : change;
+  const change = isResumed ? "the resumption of the cluster" : "a change that the platform makes";
+  const what = isSuspended(cluster) ? "the suspension of the cluster" : change;
   const message = `Cluster API rejects ${what}: ${explainRejection(text)}. Ask the platform's operator to look at the cluster.`;
   return { reason: "RejectedByClusterAPI", message };
 }
@@ -143,11 +143,11 @@ function describeDeletion(observed: ObservedCluster): string {
   const rejected = findRejectedDeletion(observed.applyFailure);
   if (rejected !== undefined) return rejected.message;
   if (capi?.state.paused) return `Deletion waits. ${PAUSED}`;
-  const left = pools.map(({ pool }) => displayNameOf(pool));
+  const remaining = pools.map(({ pool }) => displayNameOf(pool));
   if (capi === undefined) {
-    return left.length === 0
+    return remaining.length === 0
       ? "Cluster API has deleted the cluster."
-      : `Cluster API has deleted the cluster; remaining node pools: ${listNames(left)}.`;
+      : `Cluster API has deleted the cluster; remaining node pools: ${listNames(remaining)}.`;
   }
   const { deletion } = capi.state;
   if (observed.applyFailure?.kind === "unavailable") return `Deletion waits. ${UNAVAILABLE}`;

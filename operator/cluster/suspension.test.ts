@@ -95,9 +95,9 @@ describe("the network rules of a suspended cluster, which keeps what is in force
     findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
   /** The provider's object has these networks, and is settled. */
   const withProvider = (fixture: ClusterFixture, list: string[]) =>
-    fixture.with({ infrastructure: { isSettled: true, lists: [new Set(list)] } });
+    fixture.with({ infrastructure: { hasActed: true, lists: [new Set(list)] } });
   const unreadable = (fixture: ClusterFixture) =>
-    fixture.with({ infrastructure: { isSettled: undefined, lists: [], unreadable: "example.com" } });
+    fixture.with({ infrastructure: { hasActed: undefined, lists: [], unreadable: "example.com" } });
   const unread = (fixture: ClusterFixture) => fixture.with({ infrastructure: undefined });
   const sent = (network: object) => aNewCluster().ready().withSpec({ network }).reconciled().capiConverged();
   const inForce = (network: object) => withProvider(sent(network), listOf(sent(network))).reconciled();
@@ -153,7 +153,7 @@ describe("the network rules of a suspended cluster, which keeps what is in force
       const changed = suspended.withSpec({ network }).reconciled();
       expect(changed.plan().apply).toEqual([]);
       expect(policyOf(changed)).toMatchObject({ status: "False", reason: "Suspended" });
-      expect(policyOf(changed)?.message).toMatch(/those of before stay\. Remove spec\.suspend/);
+      expect(policyOf(changed)?.message).toMatch(/the previous rules stay in force\. Remove spec\.suspend/);
       const back = changed.withSpec({ network: before }).reconciled();
       expect(policyOf(back)?.status).toBe("apiServerRateLimit" in before ? "Unknown" : "True");
     },

@@ -20,7 +20,7 @@ const failing = (message: string, seconds: number, isUnreachable = false) => ({
 });
 
 function observe(attempts: Attempts = GOOD, failures: readonly TenantFailure[] = []): ObservedCluster {
-  return observeBlue({ access: { attempts, failures, tenantRecord: {} } });
+  return observeBlue({ access: { attempts, failures, tenantFindings: {} } });
 }
 
 function withLast(reason: string, attempts: Attempts): ObservedCluster {
@@ -144,7 +144,7 @@ test.each([
   const { access, ...observed } = observeBlue({
     cluster: aCluster({ registration: { fluxSecret: true, argoCDSecret: true, clusterProfile: false } }),
   });
-  const given = { ...observed, access: { ...access, tenantRecord: { registration } } };
+  const given = { ...observed, access: { ...access, tenantFindings: { registration } } };
   const reason = expected === "Unknown" ? "Registering" : "Found";
   expect(decideRegistered(given)).toMatchObject({ status: expected, reason });
 });

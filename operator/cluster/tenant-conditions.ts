@@ -5,11 +5,11 @@ import { earliest, remainingMs } from "../../shared/program/time.ts";
 import type { AddOnState } from "../add-ons/observe.ts";
 import { BINDINGS_FAILED, TENANT_UNAVAILABLE, type TenantFailure } from "../cluster-access/status.ts";
 import { displayNameOf, isDeleting } from "../identity/identity.ts";
-import type { AttemptOutcome } from "../tenant/tenant-records.ts";
+import type { AttemptOutcome } from "../tenant/tenant-memory.ts";
 import { ADVICE, type ClusterCondition, clusterCondition } from "./conditions.ts";
 import type { ObservedCluster } from "./observe.ts";
 
-/** A failure that ends earlier is not reported: the API server of a tenant has just started, or is being replaced. */
+/** A failure that ends earlier is not reported: the tenant's kube-apiserver has just started, or is being replaced. */
 const REPORTED_AFTER_MS = 10_000;
 
 /** Why kubeconfigs of the cluster cannot be issued, or bound in its API; undefined = they are, or it is too early. */
@@ -58,7 +58,7 @@ export function decideRegistered({ cluster, access }: ObservedCluster): ClusterC
     reason: "Registering",
     message: "The credentials are not issued yet.",
   };
-  const { registration: found } = access.tenantRecord;
+  const { registration: found } = access.tenantFindings;
   const isComplete = registrationParts.every((part) => !registration?.[part] || found?.parts.includes(part));
   // A process that has just started knows nothing yet.
   const known = found ?? findCondition(cluster.status?.conditions, type) ?? notYet;

@@ -24,7 +24,7 @@ function makeChecker(...results: (UpgradeCheck[] | Error)[]) {
     now: () => new Date(nowMs),
     log: { warn: () => undefined },
   });
-  const find = (target = "1.35.1", isEnforced = true) => checker.watch(KEY, { target, isEnforced });
+  const find = (target = "1.35.1", isEnforced = true) => checker.track(KEY, { target, isEnforced });
   /** Asks, which begins a read, and waits for its end. */
   const read = async (...request: Parameters<typeof find>) => {
     const changed = new Promise<void>((resolve) => changes.push(resolve));

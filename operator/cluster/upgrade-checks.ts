@@ -22,8 +22,8 @@ export interface KnownChecks {
 
 /** Reads what upgrades find in the background, and keeps the last result of each as long as it is asked for. */
 export interface UpgradeChecker {
-  /** What is known of the cluster's upgrade; reads it when that is due. */
-  watch(key: string, upgrade: UpgradeToCheck): KnownChecks;
+  /** What is known of the cluster's upgrade, which is read now if that is due. */
+  track(key: string, upgrade: UpgradeToCheck): KnownChecks;
   /** The cluster is not to be upgraded: what was known of it is dropped. */
   forget(key: string): void;
   stop(): void;
@@ -89,7 +89,7 @@ export function createUpgradeChecker({ read, onChange, now, log }: CheckerOption
 
   return {
     forget: (key) => void entries.delete(key),
-    watch(key, upgrade) {
+    track(key, upgrade) {
       const time = now().getTime();
       const known = entries.get(key);
       const entry =
@@ -118,7 +118,7 @@ export function createUpgradeChecker({ read, onChange, now, log }: CheckerOption
 
 /** Reads in the tenant cluster, with the operator's own credential. Rejects with a KubeError also while there is none. */
 export function createChecksReader(
-  caches: Pick<Caches, "clusters" | "capiClusters" | "authorities">,
+  caches: Pick<Caches, "clusters" | "capiClusters" | "clusterSecrets">,
   tenants: Pick<TenantAccess, "withTenant">,
 ): CheckerOptions["read"] {
   return async (key, target, signal) => {

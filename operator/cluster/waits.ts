@@ -103,11 +103,11 @@ function isDeletionRequested({ cluster }: ObservedCluster): boolean {
 }
 
 /** A busy Cluster API needed 0.6 s; a longer wait has another cause. */
-const REGISTERED_WITHIN_MS = 30_000;
+const FINALIZERS_WITHIN_MS = 30_000;
 
 /**
  * For how many ms the deletion of a cluster has to wait because Cluster API has not set its finalizers of a pool yet: a MachineSet that
- * is deleted in that moment keeps its finalizers and blocks the cluster forever (see `CapiPoolState.registered`).
+ * is deleted in that moment keeps its finalizers and blocks the cluster forever (see `CapiPoolState.hasBothFinalizers`).
  * Undefined = delete it now.
  */
 export function findClusterDeletionWait(
@@ -115,10 +115,10 @@ export function findClusterDeletionWait(
   now: Date,
 ): number | undefined {
   if (capi === undefined || capi.state.deleting) return undefined;
-  const isRegistered =
-    capi.state.isGenerationObserved && pools.every((pool) => pool.capi?.registered ?? true);
-  if (isRegistered) return undefined;
-  return remainingMs(cluster.metadata.deletionTimestamp, REGISTERED_WITHIN_MS, now);
+  const hasBoth =
+    capi.state.isGenerationObserved && pools.every((pool) => pool.capi?.hasBothFinalizers ?? true);
+  if (hasBoth) return undefined;
+  return remainingMs(cluster.metadata.deletionTimestamp, FINALIZERS_WITHIN_MS, now);
 }
 
 /** For how many ms a deleted pool stays in the topology because Cluster API has not set its finalizers yet. Undefined = remove it now. */
@@ -129,8 +129,8 @@ export function findPoolRemovalWait(
 ): number | undefined {
   const { name, deletionTimestamp } = pool.pool.metadata;
   if (capi?.state.poolNames.includes(name) !== true) return undefined;
-  const isRegistered = pool.capi === undefined ? capi.state.isGenerationObserved : pool.capi.registered;
-  return isRegistered ? undefined : remainingMs(deletionTimestamp, REGISTERED_WITHIN_MS, now);
+  const hasBoth = pool.capi === undefined ? capi.state.isGenerationObserved : pool.capi.hasBothFinalizers;
+  return hasBoth ? undefined : remainingMs(deletionTimestamp, FINALIZERS_WITHIN_MS, now);
 }
 
 /** The pools that an apply decided from this state may put into the topology: all but deleted ones that have left it. */

@@ -6,7 +6,7 @@ import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { identityOf } from "../../shared/crd/identity.ts";
 import { LABEL_ADD_ON } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
-import { pickHeld } from "../../shared/crd/quota.ts";
+import { pickOccupied } from "../../shared/crd/quota.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, splitKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
@@ -16,7 +16,7 @@ import { type ClusterClass, capiClusterNameOf } from "../capi/kinds.ts";
 import { clusterOfAuthority } from "../capi/secrets.ts";
 import { findTenantFailure } from "../cluster-access/status.ts";
 import { isOfCopy } from "../copies/copy.ts";
-import { findWithSameId, isReleased } from "../identity/identity.ts";
+import { findWithSameId, isFinalized } from "../identity/identity.ts";
 import { INDEX_BLOCKED, INDEX_NAMESPACE } from "../indexes.ts";
 import { mayUnblock } from "../quota/observe.ts";
 
@@ -46,7 +46,7 @@ export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "
   cacheSet.listen("nodePools", addBlocked);
   const addNamesakes = ({ type, object, previous }: Change<KubeObject>) => {
     const isOther = previous !== undefined && identityOf(previous) !== identityOf(object);
-    if (type !== "deleted" && !isOther && !isReleased(object)) return;
+    if (type !== "deleted" && !isOther && !isFinalized(object)) return;
     const { name } = object.metadata;
     addAll(caches.clusters.keys().filter((key) => splitKey(key).name === name));
   };
@@ -69,7 +69,7 @@ export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "
   });
   cacheSet.listen("machineDeployments", addByCapiLabel);
   cacheSet.listen("machines", addByCapiLabel);
-  cacheSet.listen("authorities", (change) => {
+  cacheSet.listen("clusterSecrets", (change) => {
     const name = clusterOfAuthority(change.object.metadata);
     if (name !== undefined && change.type !== "updated")
       add(toKey(change.object.metadata.namespace, name), change);
@@ -131,7 +131,7 @@ function pickRead({ metadata, spec, status = {} }: NodePool) {
     spec,
     status: Object.entries(status).filter(([name]) => !UNREAD_OF_POOLS.has(name)),
     upToDate: upToDate && [upToDate.status, upToDate.observedGeneration],
-    machines: pickHeld(status.machines),
+    machines: pickOccupied(status.machines),
   };
 }
 

@@ -134,16 +134,16 @@ test("an object is looked at again at its end, and within a day where that is fa
   expect(aPool(SOON).reconciled().plan().requeueAfterMs).toBeLessThanOrEqual(60_000);
 });
 
-const isMarked = { isMarked: true, isDeleting: false };
+const labelled = { isLabelled: true, isDeleting: false };
 
 test("what is protected says how far: a pool goes with its cluster", () => {
   const cluster = aCluster().withSpec({ deletionProtection: true }).observed.cluster;
   const pool = makePool("web", { deletionProtection: true });
-  expect(decideProtection("cluster", cluster, isMarked)).toMatchObject([
-    { status: "True", message: expect.stringMatching(/is deleted in no way\.$/) },
+  expect(decideProtection("cluster", cluster, labelled)).toMatchObject([
+    { status: "True", message: expect.stringMatching(/cannot be deleted\.$/) },
   ]);
-  expect(decideProtection("node pool", pool, isMarked)).toMatchObject([
-    { status: "True", message: "The node pool web is deleted with its cluster alone." },
+  expect(decideProtection("node pool", pool, labelled)).toMatchObject([
+    { status: "True", message: "The node pool web can only be deleted together with its cluster." },
   ]);
 });
 

@@ -1,7 +1,7 @@
 import type { NewCondition, Problem } from "../../shared/controller/conditions.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { EXPIRED } from "../../shared/crd/conditions.ts";
-import { isPastEnd, isProtected, isRestoredAfterEnd } from "../../shared/crd/fields.ts";
+import { isExpired, isProtected, isRestoredAfterExpiry } from "../../shared/crd/fields.ts";
 import { ANNOTATION_HOLD, LABEL_PROTECTED } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
@@ -15,9 +15,9 @@ type Noun = "cluster" | "node pool";
 /** Timers take no more than 24 days, and a clock that is set meanwhile is followed within a day. */
 const LONGEST_WAIT_MS = 24 * 60 * 60_000;
 
-/** Why nothing is made of an object of which there is nothing yet: what Git creates again after its end would come and go for ever. */
+/** Why nothing is made of an object of which there is nothing yet: GitOps would recreate it after each expiry. */
 export function findExpired(noun: Noun, object: Expiring, now: Date): Problem | undefined {
-  if (!isPastEnd(object.spec, now)) return undefined;
+  if (!isExpired(object.spec, now)) return undefined;
   const message = `The ${noun} ${displayNameOf(object)} is past its end date, spec.expiresAt ${object.spec.expiresAt}, and nothing of it is made. Delete it, or set spec.expiresAt to a later time.`;
   return { reason: EXPIRED, message };
 }
@@ -27,7 +27,7 @@ export function findExpired(noun: Noun, object: Expiring, now: Date): Problem | 
  * ready comes back with a cluster that is made again.
  */
 export function isExpiredPool({ spec, status }: NodePool, livePool: object | undefined, now: Date): boolean {
-  return livePool === undefined && status?.firstReadyAt === undefined && isPastEnd(spec, now);
+  return livePool === undefined && status?.firstReadyAt === undefined && isExpired(spec, now);
 }
 
 /** What keeps an object from its deletion, first what has to end first, and what to do. Of a suspended cluster REST changes no pool. */
@@ -38,7 +38,7 @@ function findObstacle(object: Expiring, isSuspended: boolean): { reason: string;
     const cause = "its cluster is suspended. Ask the platform's operator to resume that";
     return { reason: "Suspended", cause };
   }
-  if (isRestoredAfterEnd(object))
+  if (isRestoredAfterExpiry(object))
     return { reason: "Restored", cause: `it came back from a backup after that. Delete it, or ${later}` };
   if (spec.deletionProtection === true) {
     const cause = `spec.deletionProtection is true. Set it to false to have it deleted, or ${later}`;
@@ -56,7 +56,7 @@ export function findExpiryHeld(
   now: Date,
   { isSuspended = false }: { isSuspended?: boolean | undefined } = {},
 ): Problem | undefined {
-  if (!isPastEnd(object.spec, now) || isDeleting(object)) return undefined;
+  if (!isExpired(object.spec, now) || isDeleting(object)) return undefined;
   const obstacle = findObstacle(object, isSuspended);
   if (obstacle === undefined) return undefined;
   const message = `The ${noun} ${displayNameOf(object)} was to be deleted at ${object.spec.expiresAt}, which is held back: ${obstacle.cause}.`;
@@ -64,22 +64,22 @@ export function findExpiryHeld(
 }
 
 /** In how many ms to look again at an object whose end date is ahead. */
-export function findEndWaitMs({ spec: { expiresAt } }: Expiring, now: Date): number | undefined {
+export function findExpiryWaitMs({ spec: { expiresAt } }: Expiring, now: Date): number | undefined {
   const leftMs = Date.parse(expiresAt ?? "") - now.getTime();
   return leftMs > 0 ? Math.min(leftMs, LONGEST_WAIT_MS) : undefined;
 }
 
 /** The Namespace of an object, as far as a deletion is concerned. */
 export interface NamespaceState {
-  /** Marina's API server has marked it: a deletion of it is refused. */
-  isMarked: boolean;
+  /** Marina's API server has labelled it: a deletion of it is refused. */
+  isLabelled: boolean;
   isDeleting: boolean;
 }
 
 /** Reads it from the cache. */
 export function observeNamespace(namespaces: Pick<Store<Namespace>, "get">, name = ""): NamespaceState {
   const { labels, deletionTimestamp } = namespaces.get(name)?.metadata ?? {};
-  return { isMarked: labels?.[LABEL_PROTECTED] !== undefined, isDeleting: deletionTimestamp !== undefined };
+  return { isLabelled: labels?.[LABEL_PROTECTED] !== undefined, isDeleting: deletionTimestamp !== undefined };
 }
 
 /** Whether the protection of an object holds in every way, its Namespace included; none where it has none. */
@@ -95,9 +95,9 @@ export function decideProtection(
     const message = `${subject} stays, for it is protected from deletion, but what it consists of is being deleted and is not made again. ${ADVICE_BY_REASON.NamespaceDeleting.kubectl}`;
     return [{ type, status: "False", reason: "NamespaceDeleting", message }];
   }
-  if (namespace.isMarked) {
-    const how = noun === "cluster" ? "in no way" : "with its cluster alone";
-    return [{ type, status: "True", reason: "Protected", message: `${subject} is deleted ${how}.` }];
+  if (namespace.isLabelled) {
+    const how = noun === "cluster" ? "cannot be deleted" : "can only be deleted together with its cluster";
+    return [{ type, status: "True", reason: "Protected", message: `${subject} ${how}.` }];
   }
   const message = `${subject} is protected from deletion, but not in every way yet. ${ADVICE_BY_REASON.ProtectionPending.kubectl}`;
   return [{ type, status: "False", reason: "ProtectionPending", message }];

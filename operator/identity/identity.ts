@@ -79,7 +79,7 @@ export function readIdentity(object: Identified, runs: boolean): IdentityState {
 }
 
 /** An object that is being deleted and whose finalizer the operator has removed: nothing of it is left. */
-export function isReleased({ metadata }: KubeObject): boolean {
+export function isFinalized({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined && !hasFinalizer(metadata);
 }
 
@@ -110,9 +110,9 @@ export function findMissingMetadata(
 }
 
 /**
- * What an object lacks whose status holds its id. A new id is marked as new in the same write, so that a crash before
- * the status leaves nothing to wait for; once the status has the id the mark is removed, for in a backup it would be
- * untrue.
+ * What an object lacks whose status holds its id. A new id is confirmed as new in the same write, so that a crash
+ * before the status leaves nothing to wait for; once the status has the id the annotation is removed, for in a backup
+ * it would be untrue.
  */
 export function findMissingIdentity(
   object: Identified,
@@ -125,8 +125,8 @@ export function findMissingIdentity(
     const confirmation = composeConfirmation("new", object);
     return { ...missing, annotations: { [ANNOTATION_IDENTITY]: confirmation } };
   }
-  const isMarked = object.metadata.annotations?.[ANNOTATION_IDENTITY] !== undefined;
-  return state === "confirmed" && isMarked ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
+  const isOver = state === "confirmed" && object.metadata.annotations?.[ANNOTATION_IDENTITY] !== undefined;
+  return isOver ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
 }
 
 /** For an object that is not reconciled because of its identity: without the finalizer no user could delete it. */

@@ -9,7 +9,7 @@ import type { Store } from "../../shared/kube/store.ts";
 import { type CapiState, readCapiCluster } from "../capi/cluster-state.ts";
 import type { CapiCluster, Machine, MachineDeployment, MachineSet } from "../capi/kinds.ts";
 import { INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
-import { isReleased } from "./identity.ts";
+import { isFinalized } from "./identity.ts";
 
 /** Cluster API's Cluster with what it reports. */
 export interface OwnCapi {
@@ -68,7 +68,7 @@ const ID = new RegExp(UUID_PATTERN);
  */
 export function isOrphaned(cluster: Cluster | undefined, object: CapiCluster): boolean {
   if (!ID.test(object.metadata.labels?.[LABEL_ID] ?? "")) return false;
-  return cluster === undefined || isReleased(cluster) || !isOwn(cluster, object);
+  return cluster === undefined || isFinalized(cluster) || !isOwn(cluster, object);
 }
 
 /** The MachineDeployments, MachineSets and Machines of a pool; of a foreign cluster none. */

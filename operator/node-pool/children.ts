@@ -40,7 +40,7 @@ const ROLLOUT_MACHINES = 100;
 const GROWTH_MACHINES = 50;
 
 /**
- * The pool, no larger than its status can list its machines, which are billed by that. Those that are being deleted, for an hour
+ * The pool, limited to the machines that its status can list, by which they are billed. Those that are being deleted, for an hour
  * where a drain lasts so long, are listed beside their successors. A pool is never made smaller by it, and grows as they go.
  */
 export function limitGrowth(
@@ -51,5 +51,5 @@ export function limitGrowth(
   const staying = Math.min(presentNodes, machines.filter(({ deleting }) => !deleting).length);
   const leaving = machines.length - staying;
   const room = MAX_MACHINES_PER_POOL - ROLLOUT_MACHINES - leaving;
-  return { ...pool, mostNodes: Math.max(presentNodes, room - (room % GROWTH_MACHINES)) };
+  return { ...pool, nodeCap: Math.max(presentNodes, room - (room % GROWTH_MACHINES)) };
 }

@@ -55,7 +55,7 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
     const clusterKey = toKey(namespace, observed.pool.spec.clusterName);
     const waitMs = deps.topologyWrites.findPoolWaitMs(clusterKey, name);
     if (waitMs !== undefined) return { requeueAfterMs: waitMs };
-    if (await hasRemains(deps, observed, clusterKey, context.signal)) return { requeueAfterMs: CACHE_LAG_MS };
+    if (await hasChild(deps, observed, clusterKey, context.signal)) return { requeueAfterMs: CACHE_LAG_MS };
   }
   await applyPlan(
     { ...context, kind: nodePoolKind, conditionTypes: nodePoolConditionTypes },
@@ -73,7 +73,7 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
  * Asks the Kubernetes API: the caches may lag behind, each by another time. Machines that they do not show would run without their pool.
  * From above: what makes an object is made before it, so nothing comes after it was seen to be gone.
  */
-async function hasRemains(
+async function hasChild(
   { client, caches }: PoolDeps,
   { pool, capi: known }: ObservedPool,
   clusterKey: string,

@@ -53,8 +53,8 @@ export const NO_DEPLOYMENT: RemainingDeployment = { remove: [], requeueAfterMs: 
 const DELETED_WITHIN_MS = 30_000;
 
 /**
- * Without its cluster no controller of Cluster API reconciles a MachineDeployment. Seen after restarts of the API
- * server: 25 that no controller had registered yet remained when their clusters were deleted, and the pools with them.
+ * Without its cluster no controller of Cluster API reconciles a MachineDeployment. Seen after restarts of kube-apiserver:
+ * 25 that no controller had registered yet remained when their clusters were deleted, and the pools with them.
  */
 export function findRemainingDeployment(
   { capi, lacksCapiCluster, machines, pool }: ObservedPool,

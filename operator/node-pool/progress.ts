@@ -143,8 +143,8 @@ function compare(left: string, right: string): number {
 }
 
 /**
- * Creates the check whether Cluster API has given the pool's settings to a MachineDeployment or Machine. Once all had those of
- * the current generation it is settled: a default of the platform that changes later does not make a pool outdated.
+ * Creates the check whether Cluster API has given the pool's settings to a MachineDeployment or Machine. Once all had
+ * those of the current generation, a default of the platform that changes later does not make the pool outdated.
  */
 function createSettingsCheck(
   pool: NodePool,
@@ -152,8 +152,8 @@ function createSettingsCheck(
 ): (object: { settings: string | undefined }) => boolean {
   const { generation = 0, deletionTimestamp } = pool.metadata;
   const upToDate = findCondition(pool.status?.conditions, "UpToDate");
-  const isSettled = upToDate?.status === "True" && upToDate.observedGeneration === generation;
-  if (isSettled || deletionTimestamp !== undefined) return () => true;
+  const wasUpToDate = upToDate?.status === "True" && upToDate.observedGeneration === generation;
+  if (wasUpToDate || deletionTimestamp !== undefined) return () => true;
   const desired = hashPoolSettings(composeDesiredPool(pool, defaults));
   return ({ settings }) => settings === desired;
 }
@@ -191,10 +191,11 @@ const REJECTIONS = new Set(["RejectedByClusterAPI", "QuotaExceeded", "Unsupporte
 /** What keeps this pool from its desired state, of itself or of its cluster; undefined = nothing does. */
 export function findRejection(observed: ObservedPool, progress: PoolProgress): Problem | undefined {
   const { pool, cluster, unapplied, capi, livePool } = observed;
-  if (isDeleting(pool)) return progress.deletionWaitMs === undefined ? findHeldDeletion(observed) : undefined;
+  if (isDeleting(pool))
+    return progress.deletionWaitMs === undefined ? findBlockedDeletion(observed) : undefined;
   if (unapplied !== undefined) return unapplied;
   if (cluster?.problem === undefined || cluster.deleting) return undefined;
-  const problem = findHoldingProblem(cluster);
+  const problem = findBlockingProblem(cluster);
   if (problem === undefined) return undefined;
   // A pool that was never made waits for its cluster for any other; one that Cluster API has taken was not rejected.
   const isNew = livePool === undefined && pool.status?.firstReadyAt === undefined;
@@ -208,8 +209,8 @@ export function findRejection(observed: ObservedPool, progress: PoolProgress): P
 }
 
 /** Why Cluster API is not told that the pool is deleted, or does not delete it with its cluster; undefined = nothing keeps it. */
-function findHeldDeletion({ cluster, livePool, capi }: ObservedPool): Problem | undefined {
-  const problem = capi?.deletedAt === undefined ? findHoldingProblem(cluster) : undefined;
+function findBlockedDeletion({ cluster, livePool, capi }: ObservedPool): Problem | undefined {
+  const problem = capi?.deletedAt === undefined ? findBlockingProblem(cluster) : undefined;
   if (cluster === undefined || problem === undefined || livePool === undefined) return undefined;
   const why = cluster.deleting
     ? `The node pool is deleted with the cluster ${cluster.name}.`
@@ -226,7 +227,7 @@ const LETS_POOLS_BE_APPLIED = new Set([
 ]);
 
 /** The problem of a cluster for which nothing of its pools is applied; undefined = there is none. */
-function findHoldingProblem(cluster: ObservedPool["cluster"]): Problem | undefined {
+function findBlockingProblem(cluster: ObservedPool["cluster"]): Problem | undefined {
   const problem = cluster?.problem;
   if (problem === undefined) return undefined;
   return cluster?.version !== undefined && LETS_POOLS_BE_APPLIED.has(problem.reason) ? undefined : problem;
@@ -234,7 +235,7 @@ function findHoldingProblem(cluster: ObservedPool["cluster"]): Problem | undefin
 
 /** The problem of the cluster for which this pool is not in its topology yet; undefined = none keeps it out. */
 export function findClusterStall({ cluster, livePool }: ObservedPool): Problem | undefined {
-  return livePool === undefined ? findHoldingProblem(cluster) : undefined;
+  return livePool === undefined ? findBlockingProblem(cluster) : undefined;
 }
 
 /**

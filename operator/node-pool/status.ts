@@ -18,7 +18,7 @@ import {
   nodePoolConditionTypes,
 } from "../../shared/crd/node-pool.ts";
 import { earliest, formatTime } from "../../shared/program/time.ts";
-import { decideProtection, findEndWaitMs, findExpiryHeld } from "../expiry/expiry.ts";
+import { decideProtection, findExpiryHeld, findExpiryWaitMs } from "../expiry/expiry.ts";
 import { findIdentityProblem, isDeleting, readIdentity } from "../identity/identity.ts";
 import { findPresentNodes, isCountUnmanaged } from "../identity/released-count.ts";
 import { decidePoolConditions, type PoolCondition, poolCondition } from "./conditions.ts";
@@ -83,7 +83,7 @@ export function composePoolStatus(
   };
   return {
     status,
-    requeueAfterMs: earliest([reportWaitMs, progress.nextChangeInMs, findEndWaitMs(pool, now)]),
+    requeueAfterMs: earliest([reportWaitMs, progress.nextChangeInMs, findExpiryWaitMs(pool, now)]),
   };
 }
 

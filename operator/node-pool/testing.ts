@@ -39,7 +39,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
   const observed: ObservedPool = {
     pool: makePool("web", spec),
     organization: { kind: "known", id: ORG },
-    namespace: { isMarked: true, isDeleting: false },
+    namespace: { isLabelled: true, isDeleting: false },
     olderDuplicate: undefined,
     blocker: undefined,
     candidateId: POOL_ID,

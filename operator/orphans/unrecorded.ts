@@ -9,7 +9,7 @@ import type { Logger } from "../../shared/program/log.ts";
 import { elapsedMs, formatTime } from "../../shared/program/time.ts";
 import { type CacheSet, type Caches, enqueueTo, type RunContext } from "../caches.ts";
 import { type CapiCluster, LABEL_CAPI_CLUSTER, LABEL_CAPI_POOL, type Machine } from "../capi/kinds.ts";
-import { isReleased } from "../identity/identity.ts";
+import { isFinalized } from "../identity/identity.ts";
 import { isOrphaned } from "../identity/ownership.ts";
 import { INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
 
@@ -134,7 +134,7 @@ export function watchUnrecorded(cacheSet: CacheSet, controller: Pick<Controller,
   const add = enqueueTo(controller);
   cacheSet.listen("clusters", (change) => {
     const isLeft = caches.capiClusters.get(objectKey(change.object)) !== undefined;
-    if ((change.type !== "updated" || isReleased(change.object)) && isLeft) add(UNRECORDED, change);
+    if ((change.type !== "updated" || isFinalized(change.object)) && isLeft) add(UNRECORDED, change);
   });
   cacheSet.listen("capiClusters", (change) => {
     const isLeft = isOrphaned(caches.clusters.get(objectKey(change.object)), change.object);

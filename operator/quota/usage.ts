@@ -6,10 +6,10 @@ import {
   findShortfalls,
   formatLimits,
   growthOf,
-  heldAmounts,
   isGrowth,
   mapAmounts,
   NO_AMOUNTS,
+  occupiedAmounts,
   poolAmounts,
   type QuotaAmounts,
   type Shortfall,
@@ -113,12 +113,12 @@ export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[])
     livePoolsByCluster.set(clusterKey, known);
     const last = known.get(metadata.name);
     const live = amountsOf(last, spec);
-    const granted = addAmounts(live, heldAmounts(pool, live));
+    const granted = addAmounts(live, occupiedAmounts(pool, live));
     // An autoscaled pool has its maximum of nodes at most.
     const presentNodes = findPresentNodes(last, last && nodesOf(last));
     const desiredNodes = findFixedCount(pool, presentNodes);
     const desired = poolAmounts({ ...spec, desiredNodes });
-    const requested = isDeleting(pool) ? granted : addAmounts(desired, heldAmounts(pool, desired));
+    const requested = isDeleting(pool) ? granted : addAmounts(desired, occupiedAmounts(pool, desired));
     return { key: poolKey(metadata), metadata, granted, requested, clusterKey };
   });
 }

@@ -15,7 +15,7 @@ import { objectKey } from "../../shared/kube/object.ts";
 import type { RunContext } from "../caches.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
 import { aCluster, anCapiCluster, NAMESPACE, NOW } from "../cluster/testing.ts";
-import type { RegistrationOutcome } from "../tenant/tenant-records.ts";
+import type { RegistrationOutcome } from "../tenant/tenant-memory.ts";
 import { createTestCaches } from "../testing-caches.ts";
 import { clusterProfileKind, OutdatedDefinitionError } from "./cluster-profile.ts";
 import { type RegistrationDeps, runRegistration } from "./controller.ts";
@@ -38,7 +38,7 @@ function world(allowed = "fluxSecret", wished: RegistrationPart = "fluxSecret") 
   caches.capiClusters.set(anCapiCluster());
   const ca = nameCaSecret(key).split("/").at(-1) ?? "";
   const authority = { namespace, name: ca, uid: ca, resourceVersion: "1" };
-  caches.authorities.set({ apiVersion: "v1", kind: "Secret", metadata: authority });
+  caches.clusterSecrets.set({ apiVersion: "v1", kind: "Secret", metadata: authority });
   caches.credentials.set({
     apiVersion: "v1",
     kind: "Secret",
@@ -57,7 +57,7 @@ function world(allowed = "fluxSecret", wished: RegistrationPart = "fluxSecret") 
     caches,
     apiserver: { namespace: "marina", name: "marina-apiserver" },
     argoCDNamespace: undefined,
-    tenantRecords: { recordRegistration: (_, outcome) => outcomes.push(outcome) },
+    tenantMemory: { recordRegistration: (_, outcome) => outcomes.push(outcome) },
     now: () => NOW,
     keys: new Map(),
   };

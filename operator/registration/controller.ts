@@ -40,7 +40,7 @@ import { INDEX_CLUSTER, INDEX_NAMESPACE, INDEX_REGISTRATION } from "../indexes.t
 import { isTenantChanged } from "../tenant/authority.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { createRequest } from "../tenant/sign.ts";
-import type { TenantRecords } from "../tenant/tenant-records.ts";
+import type { TenantMemory } from "../tenant/tenant-memory.ts";
 import { syncClusterProfile } from "./cluster-profile.ts";
 import { composeRegistrationFailure } from "./failure.ts";
 import {
@@ -65,7 +65,7 @@ export interface RegistrationDeps {
   caches: Caches;
   apiserver: ServiceAccountName;
   argoCDNamespace: string | undefined;
-  tenantRecords: Pick<TenantRecords, "recordRegistration">;
+  tenantMemory: Pick<TenantMemory, "recordRegistration">;
   now(): Date;
   /** By "namespace/cluster part": the access that this process has asked for, and its private key (PEM). */
   keys: Map<string, { access: string; key: string }>;
@@ -101,7 +101,7 @@ export async function runRegistration(
   }
   const outcome = summarize(results.map((result) => result.outcome));
   const parts = registrationParts.filter((part) => observed.cluster?.spec.registration?.[part] === true);
-  deps.tenantRecords.recordRegistration(key, outcome && { ...outcome, parts });
+  deps.tenantMemory.recordRegistration(key, outcome && { ...outcome, parts });
   if (errors.length > 0) throw errors[0];
   return { requeueAfterMs: earliest(results.map(({ requeueAfterMs }) => requeueAfterMs)) };
 }

@@ -6,8 +6,8 @@ import { type ConfigMap, configMapKind } from "../../shared/kube/core-kinds.ts";
 /** Marks the locks among the ConfigMaps of the platform's namespace. */
 export const LABEL_LOCK = "cloud.marina.dev/lock";
 export const LOCK_SELECTOR = `${LABEL_LOCK}=subnet`;
-const ANNOTATION_LOST_AT = "cloud.marina.dev/without-cluster-since";
-const LOST_AT_PATH = `/metadata/annotations/${ANNOTATION_LOST_AT.replaceAll("/", "~1")}`;
+const ANNOTATION_ORPHANED_AT = "cloud.marina.dev/without-cluster-since";
+const ORPHANED_AT_PATH = `/metadata/annotations/${ANNOTATION_ORPHANED_AT.replaceAll("/", "~1")}`;
 
 /** A /24 that belongs to a cluster. */
 export interface SubnetLock {
@@ -18,8 +18,8 @@ export interface SubnetLock {
   uid: string | undefined;
   createdAt: string;
   /** When it was found without its cluster, which the operator did not delete. */
-  lostAt: string | undefined;
-  /** The uid of the last Cluster API cluster that was made on it; undefined = the cluster is still being created. */
+  orphanedAt: string | undefined;
+  /** The uid of the last Cluster API cluster made on it, under an older key; undefined = the cluster is still being created. */
   capiUid: string | undefined;
 }
 
@@ -30,9 +30,9 @@ export function readLock(configMap: ConfigMap): SubnetLock | undefined {
   const subnet = data?.subnet;
   if (clusterId === undefined || subnet === undefined) return undefined;
   const { name, uid, creationTimestamp = "", annotations } = metadata;
-  const lostAt = annotations?.[ANNOTATION_LOST_AT];
+  const orphanedAt = annotations?.[ANNOTATION_ORPHANED_AT];
   const capiUid = data?.engine;
-  return { subnet, clusterId, name, uid, createdAt: creationTimestamp, lostAt, capiUid };
+  return { subnet, clusterId, name, uid, createdAt: creationTimestamp, orphanedAt, capiUid };
 }
 
 /**
@@ -67,7 +67,7 @@ export function releaseSubnet(namespace: string, lock: SubnetLock): Step {
  * Notes in a lock which Cluster API cluster was made on it. Written after that exists, so that a crash in between
  * leaves a creation under way, and later an absent one is a loss.
  */
-export function markCapiUid(namespace: string, { name, uid }: SubnetLock, capiUid: string): Step {
+export function noteCapiUid(namespace: string, { name, uid }: SubnetLock, capiUid: string): Step {
   const operations: JsonPatchOperation[] = [
     { op: "test", path: "/metadata/uid", value: uid },
     { op: "add", path: "/data/engine", value: capiUid },
@@ -76,18 +76,18 @@ export function markCapiUid(namespace: string, { name, uid }: SubnetLock, capiUi
 }
 
 /** Notes in a lock since when its cluster is missing; `undefined`: the cluster exists again. */
-export function markLost({ metadata }: ConfigMap, lostAt: Date | undefined): Step {
+export function noteOrphaned({ metadata }: ConfigMap, orphanedAt: Date | undefined): Step {
   const { namespace = "", name, uid, annotations } = metadata;
-  const mark: JsonPatchOperation[] =
-    lostAt === undefined
-      ? [{ op: "remove", path: LOST_AT_PATH }]
+  const change: JsonPatchOperation[] =
+    orphanedAt === undefined
+      ? [{ op: "remove", path: ORPHANED_AT_PATH }]
       : [
           ...(annotations === undefined
             ? [{ op: "add", path: "/metadata/annotations", value: {} } as const]
             : []),
-          { op: "add", path: LOST_AT_PATH, value: lostAt.toISOString() },
+          { op: "add", path: ORPHANED_AT_PATH, value: orphanedAt.toISOString() },
         ];
-  const operations: JsonPatchOperation[] = [{ op: "test", path: "/metadata/uid", value: uid }, ...mark];
+  const operations: JsonPatchOperation[] = [{ op: "test", path: "/metadata/uid", value: uid }, ...change];
   return { verb: "patch", kind: configMapKind, namespace, name, operations };
 }
 

@@ -5,7 +5,7 @@ import type { RunContext } from "../caches.ts";
 import { nameCaSecret, nameKubeconfigSecret } from "../capi/secrets.ts";
 import { aCluster, anCapiCluster, NOW } from "../cluster/testing.ts";
 import { SWEEP_PAUSE_MS } from "../tenant/sweep.ts";
-import { createAccessHealth } from "../tenant/tenant-records.ts";
+import { createAccessHealth } from "../tenant/tenant-memory.ts";
 import { createTestCaches } from "../testing-caches.ts";
 import { runTenantBindings } from "./controller.ts";
 
@@ -31,7 +31,7 @@ function makeDeps() {
   for (const secret of [nameCaSecret(key), nameKubeconfigSecret(key)]) {
     const [namespace = "", name = ""] = secret.split("/");
     const metadata = { namespace, name, uid: name, resourceVersion: "1" };
-    caches.authorities.set({ apiVersion: "v1", kind: "Secret", metadata, lacksKey: true });
+    caches.clusterSecrets.set({ apiVersion: "v1", kind: "Secret", metadata, lacksKey: true });
   }
   const accessHealth = createAccessHealth({ now: () => NOW, onChange: () => undefined });
   const deps = {
@@ -53,7 +53,7 @@ function makeDeps() {
     random: () => 0,
     checked: new Set([key]),
     sweeps: new Map(),
-    tenantRecords: { recordAdmins: () => undefined, recordGeneration: () => undefined },
+    tenantMemory: { recordAdmins: () => undefined, recordGeneration: () => undefined },
   };
   return { deps, key };
 }

@@ -32,7 +32,7 @@ import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { createRequest, readNotAfter } from "../tenant/sign.ts";
 import { SWEEP_PAUSE_MS, type Sweeps, UnfinishedSweepError } from "../tenant/sweep.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
-import type { AccessHealth, TenantRecords } from "../tenant/tenant-records.ts";
+import type { AccessHealth, TenantMemory } from "../tenant/tenant-memory.ts";
 
 export interface TenantBindingsDeps {
   client: AdminKubeconfigDeps["client"];
@@ -46,7 +46,7 @@ export interface TenantBindingsDeps {
   /** The clusters whose tenant API this process has checked or scheduled a check of. */
   checked: Set<string>;
   sweeps: Sweeps;
-  tenantRecords: Pick<TenantRecords, "recordAdmins" | "recordGeneration">;
+  tenantMemory: Pick<TenantMemory, "recordAdmins" | "recordGeneration">;
 }
 
 /**
@@ -93,9 +93,9 @@ export async function runTenantBindings(
             const accesses = observeAccesses(caches, key).filter((access) => !isOutdated(access));
             return decideBindings(cluster, basis, accesses, deps.now());
           },
-          { sweeps: deps.sweeps, key, onAdmins: (found) => deps.tenantRecords.recordAdmins(key, found) },
+          { sweeps: deps.sweeps, key, onAdmins: (found) => deps.tenantMemory.recordAdmins(key, found) },
         );
-        deps.tenantRecords.recordGeneration(key, basis.credentialsGeneration);
+        deps.tenantMemory.recordGeneration(key, basis.credentialsGeneration);
         if (issues) {
           const issued = () => issueAdminByTenant(deps, client, observed, credential, context);
           await deps.accessHealth.record(key, "kubeconfig", issued);
@@ -161,7 +161,7 @@ export function watchTenantBindings(cacheSet: CacheSet, controller: Pick<Control
   cacheSet.listen("capiClusters", (change) => {
     if (isTenantChanged(change)) add(objectKey(change.object), change);
   });
-  cacheSet.listen("authorities", (change) => {
+  cacheSet.listen("clusterSecrets", (change) => {
     const cluster = findChangedAuthority(cacheSet.caches, change.object);
     if (cluster !== undefined) add(cluster, change);
   });

@@ -61,7 +61,7 @@ describe("the authority of a cluster", () => {
         return [`org/${name}`, text === name ? secret : { ...secret, lacksKey: true }];
       }),
     );
-    return findAuthority({ authorities: secrets }, "org/demo");
+    return findAuthority({ clusterSecrets: secrets }, "org/demo");
   };
 
   test.each([

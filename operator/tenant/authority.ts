@@ -81,7 +81,7 @@ export function findHeldCa(
 }
 
 export interface AuthorityCaches {
-  authorities: Pick<Store<AuthoritySecret>, "get">;
+  clusterSecrets: Pick<Store<AuthoritySecret>, "get">;
 }
 
 /**
@@ -89,10 +89,10 @@ export interface AuthorityCaches {
  * and a CA without its key signs nothing; without a kubeconfig such a CA is returned all the same, so that the missing
  * key is reported.
  */
-export function findAuthority({ authorities }: AuthorityCaches, key: string): Authority | undefined {
-  const isForClients = authorities.get(nameClientCaSecret(key)) === undefined;
-  const ca = isForClients ? authorities.get(nameCaSecret(key)) : undefined;
-  const kubeconfig = authorities.get(nameKubeconfigSecret(key));
+export function findAuthority({ clusterSecrets }: AuthorityCaches, key: string): Authority | undefined {
+  const isForClients = clusterSecrets.get(nameClientCaSecret(key)) === undefined;
+  const ca = isForClients ? clusterSecrets.get(nameCaSecret(key)) : undefined;
+  const kubeconfig = clusterSecrets.get(nameKubeconfigSecret(key));
   if (ca !== undefined && (ca.lacksKey !== true || kubeconfig === undefined)) {
     return { kind: "ca", revision: revisionOf(ca.metadata) };
   }

@@ -62,7 +62,7 @@ type NewCredential = Pick<OwnCredential, "connection" | "revision">;
  * foreign cluster.
  */
 export function findTenant(
-  caches: Pick<Caches, "clusters" | "capiClusters" | "authorities">,
+  caches: Pick<Caches, "clusters" | "capiClusters" | "clusterSecrets">,
   key: string,
 ): Tenant | undefined {
   const { state, object } = findCapi(caches, key).capi ?? {};

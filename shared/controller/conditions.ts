@@ -68,7 +68,7 @@ export function conditionAgeMs(condition: { lastTransitionTime: string } | undef
   return condition === undefined ? 0 : elapsedMs(condition.lastTransitionTime, now);
 }
 
-/** A problem that only a person can solve: a reason for programs, and a sentence with the next step. */
+/** A reason and a message for a condition: the reason for programs, the message with the next step. */
 export interface Problem {
   reason: string;
   message: string;

@@ -139,12 +139,12 @@ async function applyMetadata<T extends KubeObject>(
   if (change === undefined) return object;
   const { metadata } = object;
   const { labels, annotations, dropAnnotations = [], finalizer, events = [] } = change;
-  const marks = { ...annotations, ...Object.fromEntries(dropAnnotations.map((name) => [name, null])) };
+  const changes = { ...annotations, ...Object.fromEntries(dropAnnotations.map((name) => [name, null])) };
   const patch = {
     metadata: {
       resourceVersion: metadata.resourceVersion,
       ...(labels && { labels }),
-      ...(Object.keys(marks).length > 0 && { annotations: marks }),
+      ...(Object.keys(changes).length > 0 && { annotations: changes }),
       ...(finalizer && { finalizers: [...(metadata.finalizers ?? []), finalizer] }),
     },
   };
@@ -232,7 +232,7 @@ async function applyStatus<T extends KubeObject, Status>(
   return written;
 }
 
-/** An object as the API server returned it. */
+/** An object as kube-apiserver returned it. */
 type WrittenObject = KubeObject & { status?: unknown };
 
 type Conditioned = { conditions?: readonly { type: string }[] } | undefined;

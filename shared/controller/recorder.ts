@@ -46,7 +46,7 @@ interface Waiting extends Occurrences {
 
 /**
  * Writes Events. A repeated event (by dedupe key) is counted in the `series` of the existing one, also across restarts.
- * Writes for which the API server is unavailable are retried with backoff.
+ * Writes for which kube-apiserver is unavailable are retried with backoff.
  */
 export function createRecorder(options: RecorderOptions): Recorder {
   const { client, fieldManager, log } = options;

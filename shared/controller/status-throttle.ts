@@ -61,7 +61,7 @@ interface Memory {
    * Counters that are not written yet, since when they have had these values, and since when they differ from the
    * written ones.
    */
-  resting: { counters: unknown; sinceMs: number; differSinceMs: number } | undefined;
+  unchanged: { counters: unknown; sinceMs: number; differSinceMs: number } | undefined;
   touchedAtMs: number;
 }
 
@@ -82,7 +82,7 @@ export function createStatusThrottle({
       if (now - touchedAtMs < CAUSES_EVERY_MS) break;
       memories.delete(other);
     }
-    const memory = memories.get(key) ?? { writtenAtMs: undefined, resting: undefined, touchedAtMs: now };
+    const memory = memories.get(key) ?? { writtenAtMs: undefined, unchanged: undefined, touchedAtMs: now };
     memory.touchedAtMs = now;
     memories.delete(key);
     memories.set(key, memory);
@@ -93,7 +93,7 @@ export function createStatusThrottle({
     limit(key, last, plan) {
       const known = memories.get(key);
       if (plan.status === undefined) {
-        if (known !== undefined) known.resting = undefined;
+        if (known !== undefined) known.unchanged = undefined;
         return plan;
       }
       const now = nowMs();
@@ -106,7 +106,7 @@ export function createStatusThrottle({
     noteApplied(key, { status }) {
       if (status === undefined) return;
       const now = nowMs();
-      Object.assign(recall(key, now), { writtenAtMs: now, resting: undefined });
+      Object.assign(recall(key, now), { writtenAtMs: now, unchanged: undefined });
     },
   };
 }
@@ -127,13 +127,13 @@ function findWaitMs(
     isDeepStrictEqual(view(before.rest), view(after.rest));
   const isBeingCreated = last.phase === PROVISIONING && next.phase === PROVISIONING;
   if (isSame((status) => status)) {
-    // Counters alone: once they have rested for 20 s, after 40 s at the latest; during a creation not at all.
+    // Counters alone: once they have not changed for 20 s, after 40 s at the latest; during a creation not at all.
     if (isBeingCreated) return undefined;
-    const isResting = isDeepStrictEqual(memory.resting?.counters, after.counters);
-    const { sinceMs = now, differSinceMs = now } = memory.resting ?? {};
-    memory.resting = { counters: after.counters, sinceMs: isResting ? sinceMs : now, differSinceMs };
+    const isUnchanged = isDeepStrictEqual(memory.unchanged?.counters, after.counters);
+    const { sinceMs = now, differSinceMs = now } = memory.unchanged ?? {};
+    memory.unchanged = { counters: after.counters, sinceMs: isUnchanged ? sinceMs : now, differSinceMs };
     return Math.min(
-      remaining(memory.resting.sinceMs, DETAILS_EVERY_MS, now),
+      remaining(memory.unchanged.sinceMs, DETAILS_EVERY_MS, now),
       remaining(differSinceMs, COUNTERS_WITHIN_MS, now),
     );
   }

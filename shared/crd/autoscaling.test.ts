@@ -3,13 +3,13 @@ import {
   autoscalingRange,
   findMaximaBelowOneNode,
   isAutoscaled,
-  type PoolBudgets,
+  type PoolTotals,
 } from "./node-pool-rules.ts";
 
 const node = { vcpus: 4, memoryGB: 16 };
 
 describe("a pool is autoscaled", () => {
-  test.each<[string, Partial<PoolBudgets>, boolean]>([
+  test.each<[string, Partial<PoolTotals>, boolean]>([
     ["with no totals", {}, false],
     ["with a CPU maximum alone", { maxVCPUs: 8 }, true],
     ["with a memory maximum alone", { maxMemoryGB: 32 }, true],
@@ -22,7 +22,7 @@ describe("a pool is autoscaled", () => {
 });
 
 describe("the range of nodes", () => {
-  test.each<[string, Partial<PoolBudgets>, number, number]>([
+  test.each<[string, Partial<PoolTotals>, number, number]>([
     ["is the tighter of CPU and memory above", { maxVCPUs: 40, maxMemoryGB: 48 }, 1, 3],
     ["is the tighter of CPU and memory below", { minVCPUs: 8, minMemoryGB: 80, maxVCPUs: 40 }, 5, 10],
     ["rounds inwards", { minVCPUs: 5, maxVCPUs: 15 }, 2, 3],
@@ -48,7 +48,7 @@ describe("the range of nodes", () => {
   });
 });
 
-test.each<[Partial<PoolBudgets>, string[]]>([
+test.each<[Partial<PoolTotals>, string[]]>([
   [{ maxVCPUs: 3, maxMemoryGB: 16 }, ["maxVCPUs"]],
   [{ maxVCPUs: 1, maxMemoryGB: 15 }, ["maxVCPUs", "maxMemoryGB"]],
   [{ maxVCPUs: 4 }, []],

@@ -111,7 +111,7 @@ export function isUserId(subject: string): boolean {
 }
 
 /**
- * Whether a subject names a person, by the id of a user or an e-mail address: the API server knows whether it is a
+ * Whether a subject names a person, by the id of a user or an e-mail address: Marina's API server knows whether it is a
  * member.
  */
 export function namesPerson(subject: string): boolean {
@@ -145,8 +145,8 @@ export function hasConfirmation(access: Pick<ClusterAccess, "metadata">): boolea
 
 /**
  * Whether an access may be issued. One that names a person, and one that came with an id as from a backup, waits for
- * the confirmation of the API server, whose records know the members and what has ended. What was issued needs no confirmation,
- * unless its status came from a backup, too.
+ * the confirmation of Marina's API server, whose records know the members and what has ended. What was issued needs no
+ * confirmation, unless its status came from a backup, too.
  */
 export function confirmationOf(access: ClusterAccess): "confirmed" | "unconfirmed" | "refused" {
   if (hasConfirmation(access)) return "confirmed";

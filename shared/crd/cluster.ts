@@ -175,11 +175,11 @@ const clusterTransitionSchema = z
     sequence: transitionSequenceSchema,
     type: z.enum(clusterTransitionTypes).meta({ description: "What happened." }),
     at: timestamp("When it was observed."),
-    version: kubernetesVersion("Kubernetes version after the event.").optional(),
+    version: kubernetesVersion("Kubernetes version after the transition.").optional(),
     previousVersion: kubernetesVersion("Kubernetes version before an upgrade.").optional(),
     reason: reason("Why it happened, as a CamelCase reason.").optional(),
   })
-  .meta({ description: "An event in the life of the cluster.", "x-kubernetes-map-type": "atomic" });
+  .meta({ description: "A transition of the cluster.", "x-kubernetes-map-type": "atomic" });
 
 const usageSchema = z
   .object({
@@ -240,7 +240,7 @@ export const clusterStatusSchema = z
       .max(MAX_TRANSITIONS)
       .optional()
       .meta({
-        description: `The last ${MAX_TRANSITIONS} events in the life of the cluster, oldest first.`,
+        description: `The last ${MAX_TRANSITIONS} transitions of the cluster, oldest first.`,
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["sequence"],
       }),

@@ -47,7 +47,7 @@ test.each<[boolean, string, Change<Protectable>["type"], Protectable | undefined
   [true, "a protected object that is gone at once", "deleted", kept, going],
   [false, "an object that is gone after its deletion began", "deleted", going, going],
 ])(
-  "it is %s that the mark of the Namespace is looked at for %s",
+  "it is %s that the label of the Namespace is looked at for %s",
   (expected, _what, type, previous, object) => {
     expect(changesProtection({ type, object, previous })).toBe(expected);
   },

@@ -95,7 +95,7 @@ export function wholeNumber(minimum: number, maximum: number) {
   return z.int({ error }).min(minimum, { error }).max(maximum, { error });
 }
 
-/** An RFC 3339 time; the API server validates the format. */
+/** An RFC 3339 time; kube-apiserver validates the format. */
 export function timestamp(description: string) {
   return z.string().max(64).meta({ description, format: "date-time" });
 }
@@ -172,7 +172,7 @@ export const MAX_TRANSITIONS = 16;
 export const transitionSequenceSchema = integer(
   1,
   Number.MAX_SAFE_INTEGER,
-  "Sequence number of the event, increasing by one.",
+  "Sequence number of the transition, increasing by one.",
 );
 
 /** RFC 3339 as every reader of it understands it: the format alone lets offsets pass that are no time. */
@@ -192,20 +192,20 @@ export function expiresAt(noun: string) {
 }
 
 /** Whether the end date has passed. Without one, and with one that is no time, it never has. */
-export function isPastEnd({ expiresAt: end }: { expiresAt?: string | undefined }, now: Date): boolean {
+export function isExpired({ expiresAt: end }: { expiresAt?: string | undefined }, now: Date): boolean {
   return end !== undefined && Date.parse(end) <= now.getTime();
 }
 
-/** Whether an object came back from a backup after its end date. That may have been moved since the backup, so it is not deleted for it. */
-export function isRestoredAfterEnd(
+/** Whether an object came back from a backup after its end date, which may have been moved since: the old date does not delete it. */
+export function isRestoredAfterExpiry(
   object: Identified & { spec: { expiresAt?: string | undefined } },
 ): boolean {
   const restoredAt = findRestoredAt(object);
-  return restoredAt !== undefined && isPastEnd(object.spec, restoredAt);
+  return restoredAt !== undefined && isExpired(object.spec, restoredAt);
 }
 
 /** Whether both are the same moment, however it is written, or neither is there. */
-export function isSameEnd(one: string | undefined, other: string | undefined): boolean {
+export function isSameExpiry(one: string | undefined, other: string | undefined): boolean {
   return one === other || Date.parse(one ?? "") === Date.parse(other ?? "");
 }
 

@@ -25,7 +25,7 @@ export function idOf(object: Identified): string | undefined {
   return object.metadata.labels?.[LABEL_ID] ?? idInStatus(object);
 }
 
-/** What the API server's records say of the id that an object came with: it is confirmed as new or known, or refused. */
+/** What the records of Marina's API server say of an object's id: it is confirmed as new or known, or refused. */
 export type ConfirmationResult =
   /** There is no record of it. */
   | "new"
@@ -38,16 +38,16 @@ export type ConfirmationResult =
 export type IdentityState =
   /** It has none: the operator gives it one. */
   | "none"
-  /** It came with one, which the API server has not confirmed yet. */
+  /** It came with one, which Marina's API server has not confirmed yet. */
   | "unconfirmed"
-  /** The API server has answered, and the operator has not acted on it yet. */
+  /** Marina's API server has answered, and the operator has not acted on it yet. */
   | ConfirmationResult
   | "confirmed";
 
 /**
- * `status.id` is written when the id is accepted. The confirmation alone does not last: a backup may bring it back. So it names the
- * object, and one of another object, or of none, counts as not there. Only `new` names none where REST creates the object, whose uid
- * nobody knows before: admission keeps that for Marina's programs beside an id as young as the object (`MADE_WITHIN_MS`).
+ * `status.id` is written when the id is accepted. A confirmation that a backup brings back must not count, so it names
+ * the uid of its object. Only a create by REST, which knows no uid yet, has `new` alone: admission allows that to
+ * Marina's programs, with an id as young as the object (`MADE_WITHIN_MS`).
  */
 export function identityOf(object: Identified): IdentityState {
   const { labels, annotations, uid } = object.metadata;

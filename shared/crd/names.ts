@@ -45,7 +45,7 @@ export const ANNOTATION_REPLACE_PREFIX = "replace.cloud.marina.dev/";
 export const ANNOTATION_DELETE_MISSING_POOLS = "cloud.marina.dev/delete-missing-node-pools";
 
 /**
- * What the API server says of the id of an object that came with one: `known` or `new` and the object's uid, or `refused`
+ * What Marina's API server says of the id of an object that came with one: `known` or `new` and the object's uid, or `refused`
  * (identity.ts); of a ClusterAccess perhaps its end, too (cluster-access.ts). `new` alone: REST creates the object with its id.
  */
 export const ANNOTATION_IDENTITY = "cloud.marina.dev/identity";
@@ -81,7 +81,7 @@ export const LABEL_ORG_SLUG = "cloud.marina.dev/org-slug";
 export const LABEL_PROTECTED = "cloud.marina.dev/protected";
 /** On an organization's Namespace: its name. */
 export const ANNOTATION_ORG_NAME = "cloud.marina.dev/org-name";
-/** On an organization's Namespace: its limits (quota.ts), written by the API server and enforced by the operator. */
+/** On an organization's Namespace: its limits (quota.ts), written by Marina's API server and enforced by the operator. */
 export const ANNOTATION_QUOTAS = "cloud.marina.dev/quotas";
 
 /** On an organization's Namespace: the parts of `spec.registration` that the platform allows, separated by commas. */
@@ -122,7 +122,7 @@ export const MANAGER_APISERVER_NETWORK = "marina-apiserver-network";
 export const VERSION_CATALOGUE_CONFIG_MAP = "kubernetes-versions";
 export const VERSION_CATALOGUE_KEY = "versions.json";
 
-/** The ConfigMap in the platform namespace that the API server publishes the packages of clusters in. */
+/** The ConfigMap of the platform namespace with the packages from Marina's API server; `spec.plan` names one of them. */
 export const PACKAGES_CONFIG_MAP = "plans";
 export const PACKAGES_KEY = "plans.json";
 

@@ -1,19 +1,19 @@
 import { MAX_NODES_PER_POOL } from "./fields.ts";
 import type { Rule } from "./rule.ts";
 
-interface PoolSize extends PoolBudgets {
+interface PoolSize extends PoolTotals {
   minNodes: number;
   maxNodes: number;
   desiredNodes: number;
 }
 
-interface Budget {
+interface Total {
   perNode: "vcpus" | "memoryGB";
   min: "minVCPUs" | "minMemoryGB";
   max: "maxVCPUs" | "maxMemoryGB";
 }
 
-const budgets: readonly Budget[] = [
+const totals: readonly Total[] = [
   { perNode: "vcpus", min: "minVCPUs", max: "maxVCPUs" },
   { perNode: "memoryGB", min: "minMemoryGB", max: "maxMemoryGB" },
 ];
@@ -37,7 +37,7 @@ const nodeCountRules: readonly Rule<PoolSize>[] = [
   },
 ];
 
-function budgetRules({ perNode, min, max }: Budget): Rule<PoolSize>[] {
+function totalRules({ perNode, min, max }: Total): Rule<PoolSize>[] {
   return [
     {
       field: min,
@@ -56,13 +56,13 @@ function budgetRules({ perNode, min, max }: Budget): Rule<PoolSize>[] {
   ];
 }
 
-const autoscaledCel = budgets
+const autoscaledCel = totals
   .map(({ min, max }) => `(has(self.${max}) && self.${max} > (has(self.${min}) ? self.${min} : 0))`)
   .join(" || ");
-const lowerCel = budgets
+const lowerCel = totals
   .map(({ min, perNode }) => `(has(self.${min}) ? (self.${min} + self.${perNode} - 1) / self.${perNode} : 0)`)
   .join(", ");
-const upperCel = budgets
+const upperCel = totals
   .map(
     ({ max, perNode }) =>
       `(!has(self.${max}) ? ${MAX_NODES_PER_POOL} : self.${max} < self.${perNode} ? 1 : self.${max} / self.${perNode})`,
@@ -85,12 +85,12 @@ const rangeRule: Rule<PoolSize> = {
 /** The cross-field rules of a node pool; the bounds of single fields are in the schema. */
 export const nodePoolRules: readonly Rule<PoolSize>[] = [
   ...nodeCountRules,
-  ...budgets.flatMap(budgetRules),
+  ...totals.flatMap(totalRules),
   rangeRule,
 ];
 
 /** The size of one node and the limits of the whole pool, which decide whether and how far it autoscales. */
-export interface PoolBudgets {
+export interface PoolTotals {
   vcpus: number;
   memoryGB: number;
   minVCPUs?: number | undefined;
@@ -105,7 +105,7 @@ interface NodeRange {
 }
 
 /** Whether the autoscaler sets the number of nodes: a maximum exceeds its minimum, for CPU or for memory. */
-export function isAutoscaled(pool: PoolBudgets): boolean {
+export function isAutoscaled(pool: PoolTotals): boolean {
   return (pool.maxVCPUs ?? 0) > (pool.minVCPUs ?? 0) || (pool.maxMemoryGB ?? 0) > (pool.minMemoryGB ?? 0);
 }
 
@@ -114,9 +114,9 @@ export function isAutoscaled(pool: PoolBudgets): boolean {
  * explicitly 0 with their maxima set; a maximum below the size of one node allows one. At most MAX_NODES_PER_POOL.
  * `minNodes > maxNodes` is an empty range.
  */
-export function autoscalingRange(pool: PoolBudgets): NodeRange {
-  const cpu = budgetRange(pool.vcpus, pool.minVCPUs, pool.maxVCPUs);
-  const memory = budgetRange(pool.memoryGB, pool.minMemoryGB, pool.maxMemoryGB);
+export function autoscalingRange(pool: PoolTotals): NodeRange {
+  const cpu = totalRange(pool.vcpus, pool.minVCPUs, pool.maxVCPUs);
+  const memory = totalRange(pool.memoryGB, pool.minMemoryGB, pool.maxMemoryGB);
   const mayBeEmpty =
     pool.minVCPUs === 0 &&
     pool.minMemoryGB === 0 &&
@@ -128,12 +128,12 @@ export function autoscalingRange(pool: PoolBudgets): NodeRange {
   };
 }
 
-function budgetRange(perNode: number, minimum = 0, maximum = perNode * MAX_NODES_PER_POOL): NodeRange {
+function totalRange(perNode: number, minimum = 0, maximum = perNode * MAX_NODES_PER_POOL): NodeRange {
   return { minNodes: Math.ceil(minimum / perNode), maxNodes: Math.max(1, Math.floor(maximum / perNode)) };
 }
 
 /** The maxima that the pool exceeds with its first node: those that are less than the size of one node. */
-export function findMaximaBelowOneNode(pool: PoolBudgets): ("maxVCPUs" | "maxMemoryGB")[] {
+export function findMaximaBelowOneNode(pool: PoolTotals): ("maxVCPUs" | "maxMemoryGB")[] {
   if (!isAutoscaled(pool)) return [];
   return [
     ...(pool.maxVCPUs !== undefined && pool.maxVCPUs < pool.vcpus ? (["maxVCPUs"] as const) : []),

@@ -196,7 +196,7 @@ const nodePoolTransitionSchema = z
     newNode: z.string().max(253).optional().meta({ description: "Name of the node that replaced it." }),
     reason: reason("Why it happened, as a CamelCase reason.").optional(),
   })
-  .meta({ description: "An event in the life of the node pool.", "x-kubernetes-map-type": "atomic" });
+  .meta({ description: "A transition of the node pool.", "x-kubernetes-map-type": "atomic" });
 
 const counter = (description: string) => integer(0, 1_000_000, description).optional();
 
@@ -256,7 +256,7 @@ export const nodePoolStatusSchema = z
       .max(MAX_TRANSITIONS)
       .optional()
       .meta({
-        description: `The last ${MAX_TRANSITIONS} events in the life of the pool, oldest first.`,
+        description: `The last ${MAX_TRANSITIONS} transitions of the node pool, oldest first.`,
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["sequence"],
       }),

@@ -37,7 +37,7 @@ export function findUnsupportedReason(capability: unknown): string | undefined {
   return unsupportedSchema.safeParse(capability).data?.no;
 }
 
-/** What the API server publishes of the packages that clusters are billed as, by slug: what both programs refuse. */
+/** What Marina's API server publishes of the packages of clusters, by slug: what both programs refuse. */
 export const packagesSchema = z.record(
   z.string(),
   z.object({
@@ -62,8 +62,8 @@ export type UnrecordedUse = z.output<typeof unrecordedUseSchema>;
 export const MAX_UNRECORDED = 9_000;
 
 /**
- * What the operator publishes of such uses in a ConfigMap of the platform's namespace, so that the API server goes on
- * metering them; empty where it has published nothing. Entries that name no such use are left out. Throws where the
+ * What the operator publishes of such uses in a ConfigMap of the platform's namespace, so that Marina's API server goes
+ * on metering them; empty where it has published nothing. Entries that name no such use are left out. Throws where the
  * text is no JSON array.
  */
 export function readUnrecorded(

@@ -4,8 +4,8 @@ import {
   describeShortfalls,
   findShortfalls,
   formatLimits,
-  heldAmounts,
   NO_AMOUNTS,
+  occupiedAmounts,
   parseLimits,
   poolAmounts,
   type QuotaAmounts,
@@ -36,7 +36,7 @@ describe("beside what a pool is to have, its machines hold", () => {
   const [up, going] = ["Running", "Deleting"];
   const large = 8;
   type Listed = [phase: string | undefined, vcpus?: number | undefined];
-  test.each<[string, Listed[], { desired: number; isEnding?: boolean }, { nodes: number; vcpus: number }]>([
+  test.each<[string, Listed[], { desired: number; isDeleting?: boolean }, { nodes: number; vcpus: number }]>([
     ["nothing where there are none yet", [], { desired: 3 }, { nodes: 0, vcpus: 0 }],
     ["nothing up to its desired", [[up], [undefined]], { desired: 2 }, { nodes: 0, vcpus: 0 }],
     ["those above it, deleted or not yet", [[up], [up], [going]], { desired: 0 }, { nodes: 3, vcpus: 6 }],
@@ -60,22 +60,22 @@ describe("beside what a pool is to have, its machines hold", () => {
     [
       "of a deleted pool those above its desired",
       [[going], [going]],
-      { desired: 2, isEnding: true },
+      { desired: 2, isDeleting: true },
       { nodes: 0, vcpus: 0 },
     ],
     [
       "of a deleted pool without a desired all of them",
       [[going], [up]],
-      { desired: 0, isEnding: true },
+      { desired: 0, isDeleting: true },
       { nodes: 2, vcpus: 4 },
     ],
-  ])("%s", (_, listed, { desired, isEnding }, held) => {
+  ])("%s", (_, listed, { desired, isDeleting }, held) => {
     const machines = listed.map(([phase, ...[vcpus]]) => ({ phase, vcpus, memoryGB: 4 }));
-    const metadata = { name: "web", ...(isEnding && { deletionTimestamp: "2026-01-01T00:00:00Z" }) };
+    const metadata = { name: "web", ...(isDeleting && { deletionTimestamp: "2026-01-01T00:00:00Z" }) };
     const pool = { metadata, spec: SIZE, status: { machines } } as unknown as NodePool;
-    const { nodes, vcpus, ...others } = heldAmounts(pool, poolAmounts({ ...SIZE, desiredNodes: desired }));
+    const { nodes, vcpus, ...rest } = occupiedAmounts(pool, poolAmounts({ ...SIZE, desiredNodes: desired }));
     expect({ nodes, vcpus }).toEqual(held);
-    expect(others).toMatchObject({ clusters: 0, nodePools: 0 });
+    expect(rest).toMatchObject({ clusters: 0, nodePools: 0 });
   });
 });
 

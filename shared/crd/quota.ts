@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { wholeNumber } from "./fields.ts";
 import type { NodePool, NodePoolMachine } from "./node-pool.ts";
-import { autoscalingRange, isAutoscaled, type PoolBudgets } from "./node-pool-rules.ts";
+import { autoscalingRange, isAutoscaled, type PoolTotals } from "./node-pool-rules.ts";
 
 /** The resources that quotas limit. Memory is in GiB. */
 export const QUOTA_NAMES = ["clusters", "nodePools", "nodes", "vcpus", "memoryGB"] as const;
@@ -27,29 +27,29 @@ export const quotaLimitsSchema = z.strictObject({
 });
 
 /** The amounts of a pool: a fixed pool counts its desired nodes, an autoscaled pool its maximum. */
-export function poolAmounts(pool: PoolBudgets & { desiredNodes: number }): QuotaAmounts {
+export function poolAmounts(pool: PoolTotals & { desiredNodes: number }): QuotaAmounts {
   const nodes = isAutoscaled(pool) ? autoscalingRange(pool).maxNodes : pool.desiredNodes;
   return { clusters: 0, nodePools: 1, nodes, vcpus: nodes * pool.vcpus, memoryGB: nodes * pool.memoryGB };
 }
 
 /** The phases of a machine that is being deleted. */
-const GOING = new Set(["Deleting", "Deleted"]);
+const DELETING_PHASES = new Set(["Deleting", "Deleted"]);
 
-/** What `heldAmounts` reads of machines. */
-export function pickHeld(machines: readonly NodePoolMachine[] = []) {
-  return machines.map(({ phase = "", vcpus, memoryGB }) => ({ isGoing: GOING.has(phase), vcpus, memoryGB }));
+/** What `occupiedAmounts` reads of machines. */
+export function pickOccupied(machines: readonly NodePoolMachine[] = []) {
+  return machines.map(({ phase = "", vcpus, memoryGB }) => [DELETING_PHASES.has(phase), vcpus, memoryGB]);
 }
 
 /**
- * What the machines of a pool hold of the quotas in addition to `desired`, what the pool is to have: those that are being deleted,
+ * What the machines of a pool occupy of the quotas in addition to `desired`, what the pool is to have: those that are being deleted,
  * for which it gets others, and those above `desired`, which will be. Of a pool that is being deleted, whatever is above `desired`.
  */
-export function heldAmounts(
+export function occupiedAmounts(
   { metadata, spec, status }: Pick<NodePool, "metadata" | "spec" | "status">,
   desired: QuotaAmounts,
 ): QuotaAmounts {
-  const isEnding = metadata.deletionTimestamp !== undefined;
-  const isGoing = ({ phase = "" }: NodePoolMachine) => !isEnding && GOING.has(phase);
+  const isPoolDeleting = metadata.deletionTimestamp !== undefined;
+  const isDeleting = ({ phase = "" }: NodePoolMachine) => !isPoolDeleting && DELETING_PHASES.has(phase);
   const machines = status?.machines ?? [];
   const amountsOf = (some: readonly NodePoolMachine[]): QuotaAmounts => ({
     ...NO_AMOUNTS,
@@ -57,8 +57,8 @@ export function heldAmounts(
     vcpus: some.reduce((sum, { vcpus = spec.vcpus }) => sum + vcpus, 0),
     memoryGB: some.reduce((sum, { memoryGB = spec.memoryGB }) => sum + memoryGB, 0),
   });
-  const staying = machines.filter((machine) => !isGoing(machine));
-  return addAmounts(amountsOf(machines.filter(isGoing)), growthOf(desired, amountsOf(staying)));
+  const staying = machines.filter((machine) => !isDeleting(machine));
+  return addAmounts(amountsOf(machines.filter(isDeleting)), growthOf(desired, amountsOf(staying)));
 }
 
 /** Computes each amount by its name. */

@@ -100,7 +100,7 @@ export const ADVICE_BY_REASON = {
     rest: "Delete this one and create it again.",
   },
   WaitingForIdentity: {
-    kubectl: "If this lasts, look at the API server of the platform.",
+    kubectl: "If this lasts, look at Marina's API server.",
     rest: "If this lasts, ask the platform's operator to look at it.",
   },
   NetworksOverlap: {
@@ -109,7 +109,7 @@ export const ADVICE_BY_REASON = {
   },
   ReplicasNotInPlan: {
     kubectl:
-      "Ask the platform's operator, who has clusters/control-plane, to set spec.controlPlaneReplicas to that.",
+      "Ask the platform's operator, who has the permission for clusters/control-plane, to set spec.controlPlaneReplicas to that.",
     rest: "Ask the platform's operator to set it.",
   },
   NodePoolsMissing: {
@@ -122,13 +122,13 @@ export const ADVICE_BY_REASON = {
   },
   ProtectionPending: {
     kubectl:
-      "Its Namespace can still be deleted until the API server marks it, which it does automatically; if this lasts, look at the API server of the platform.",
+      "Its Namespace can still be deleted until Marina's API server labels it, which it does automatically; if this lasts, look at Marina's API server.",
     rest: "That is done automatically; if this lasts, ask the platform's operator to look at it.",
   },
   NamespaceDeleting: {
     kubectl:
-      "Its Namespace is being deleted, which cannot be taken back: save what is needed, then set spec.deletionProtection to false to let it go.",
-    rest: "Ask the platform's operator, who has begun that; save what is needed, then set deletion_protection to false to let it go.",
+      "Its Namespace is being deleted, which cannot be taken back: save what is needed, then set spec.deletionProtection to false to let its deletion proceed.",
+    rest: "Ask the platform's operator, who has begun that; save what is needed, then set deletion_protection to false to let its deletion proceed.",
   },
   UpgradeBlocked: {
     kubectl: `Solve what blocks it; or, to upgrade all the same, set the annotation ${ANNOTATION_UPGRADE_FORCE} of the Cluster to the full version, as it stands here, a space and the reason.`,
@@ -145,7 +145,7 @@ const NAMESPACE = /\borg-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 
 /** A message of the operator as REST writes it: with its advice for REST, its names of settings, and without namespaces. */
 export function toRestWords(message: string): string {
-  return withWireNames(adviseForRest(message)).replaceAll(NAMESPACE, "another place");
+  return withWireNames(adviseForRest(message)).replaceAll(NAMESPACE, "another namespace");
 }
 
 function adviseForRest(message: string): string {

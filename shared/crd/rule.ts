@@ -86,7 +86,7 @@ export function withRules<S extends z.ZodType>(
   });
 }
 
-/** The CRD form of a rule. The API server reports immutable fields as "Forbidden", other violations as "Invalid". */
+/** The CRD form of a rule. kube-apiserver reports immutable fields as "Forbidden", other violations as "Invalid". */
 export function toKubernetesValidation(rule: RuleViolation & { cel: string }): KubernetesValidation {
   return {
     rule: rule.cel,

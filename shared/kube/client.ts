@@ -33,9 +33,9 @@ export interface CallOptions {
 
 export interface WriteOptions extends CallOptions {
   fieldManager: string;
-  /** The API server runs every check and stores nothing. */
+  /** kube-apiserver runs every check and stores nothing. */
   dryRun?: boolean | undefined;
-  /** In which the API server ends the request once it has it, also when the client has given up. */
+  /** In which kube-apiserver ends the request once it has it, also when the client has given up. */
   serverTimeoutMs?: number | undefined;
 }
 

@@ -12,7 +12,7 @@ import { type ProjectedCluster, projectObservations } from "../../resources/proj
 import { startProjector } from "../../resources/project/projector.ts";
 import { projected } from "../../resources/project/testing.ts";
 import { startTestApp } from "../../testing/app.ts";
-import { settleDeletions } from "../record.ts";
+import { recordDueDeletions } from "../record.ts";
 import { awaitedDeletions, deletionRequests } from "../table.ts";
 
 const { path: PATH, token: TOKEN } = AUDIT_WEBHOOK;
@@ -26,8 +26,8 @@ beforeAll(async () => {
 });
 
 const post = (rawBody: string, token: string = TOKEN) => api.request("POST", PATH, { token, rawBody });
-const settle = (afterSeconds: number) =>
-  settleDeletions(api.deps.db, new Date(Date.now() + afterSeconds * SECOND_MS));
+const recordDue = (afterSeconds: number) =>
+  recordDueDeletions(api.deps.db, new Date(Date.now() + afterSeconds * SECOND_MS));
 
 async function readDeletions(targetId: string, path = `/api/v1/organizations/${orgId}/audit-log`) {
   const as = path.includes("/admin/") ? "staff" : "alice";
@@ -109,11 +109,11 @@ describe("of an object that is seen to be deleted", () => {
   ])("an event that comes %s leaves one entry", async (_when, arrive, expected) => {
     const deletion = aDeletion();
     await arrive(deletion);
-    await settle(0);
+    await recordDue(0);
     expect(await readAsStaff(deletion.id)).toEqual([]);
-    await settle(190);
+    await recordDue(190);
     await deletion.see();
-    await settle(190);
+    await recordDue(190);
     expect(await readAsStaff(deletion.id)).toEqual([expected]);
   });
 
@@ -121,13 +121,13 @@ describe("of an object that is seen to be deleted", () => {
     const [known, unheard] = [aDeletion(), aDeletion()];
     await known.hear("bob");
     for (const { see } of [known, unheard]) await see();
-    await settle(20);
+    await recordDue(20);
     expect([await readAsStaff(known.id), await readAsStaff(unheard.id)]).toEqual([[named], []]);
     const [waiting] = await api.deps.db
       .select()
       .from(awaitedDeletions)
       .where(and(eq(awaitedDeletions.orgId, orgId), eq(awaitedDeletions.targetId, unheard.id)));
-    await settle(190);
+    await recordDue(190);
     const path = `/api/v1/organizations/${orgId}/audit-log?target=${unheard.id}&action=cluster.delete`;
     const { body } = await api.request("GET", path);
     expect(body.items).toMatchObject([{ at: waiting?.seenAt.toISOString() }]);
@@ -137,10 +137,10 @@ describe("of an object that is seen to be deleted", () => {
     const deletion = aDeletion();
     await deletion.see();
     await deletion.hear("carol", 3000, 3100);
-    await settle(20);
+    await recordDue(20);
     expect(await readAsStaff(deletion.id)).toEqual([]);
     await deletion.hear("bob");
-    await settle(20);
+    await recordDue(20);
     expect(await readAsStaff(deletion.id)).toEqual([named]);
   });
 
@@ -151,7 +151,7 @@ describe("of an object that is seen to be deleted", () => {
       .update(awaitedDeletions)
       .set({ seenAt: new Date(Date.UTC(2020, 0, 15)) })
       .where(and(eq(awaitedDeletions.orgId, orgId), eq(awaitedDeletions.targetId, old.id)));
-    await settle(190);
+    await recordDue(190);
     expect([await readAsStaff(old.id), await readAsStaff(recent.id)]).toEqual([[unknown], [unknown]]);
   });
 
@@ -161,7 +161,7 @@ describe("of an object that is seen to be deleted", () => {
     await byPerson.hear("dave@platform.example");
     await byProgram.hear(account);
     for (const { see } of [byPerson, byProgram]) await see();
-    await settle(20);
+    await recordDue(20);
     expect(await readDeletions(byPerson.id)).toMatchObject([{ kind: "kubernetes_user", name: null }]);
     expect(await readAsStaff(byPerson.id)).toMatchObject([{ name: "dave@platform.example" }]);
     expect(await readDeletions(byProgram.id)).toMatchObject([{ kind: "kubernetes_user", name: account }]);
@@ -259,7 +259,7 @@ test("an event as the Kubernetes API itself writes it names who deleted by kubec
     expect(await users.where(eq(deletionRequests.orgId, orgId))).not.toContainEqual({
       username: "grace@platform.example",
     });
-    await settle(20);
+    await recordDue(20);
     expect(await readAsStaff(id)).toMatchObject([
       {
         kind: "kubernetes_user",

@@ -60,7 +60,7 @@ export function addBudgetRoutes(router: Router<Deps>): void {
         // A deleted one too: its version goes on. The organization's row lock is held by every change of a budget.
         lock: (tx) => findBudget(tx, orgId),
         tag: budgetTag,
-        fixed: () => ({ org_id: orgId }),
+        immutable: () => ({ org_id: orgId }),
         apply: (tx, kept) => setBudget(tx, author, { orgId, kept, now: deps.now() }, settings),
       });
       return c.json(presentBudget(budget), 200, { ETag: versionTag(budget.version) });

@@ -33,7 +33,7 @@ export function addPackageRoutes(router: Router<Deps>, deps: Deps): void {
       responses: { 200: { description: "A page, the smallest first.", body: planPage } },
     },
     async (c, { deps, query }) => {
-      const published = await capabilities.readKnown();
+      const published = await capabilities.readCached();
       const offered = (await readPackages(deps.db)).filter(({ retired }) => !retired);
       const plans = PACKAGE_SLUGS.flatMap((slug) => {
         const terms = offered.find((one) => one.slug === slug);

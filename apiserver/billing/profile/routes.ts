@@ -67,7 +67,7 @@ export function addProfileRoutes(router: Router<Deps>): void {
         // Under the organization's row lock, as every change of it.
         lock: (tx) => requireProfile(tx, orgId),
         tag: ({ version }) => versionTag(version),
-        fixed: () => ({ org_id: orgId }),
+        immutable: () => ({ org_id: orgId }),
         apply: (tx, before) => setProfile(tx, author, { orgId, before }, settings),
       });
       return c.json(presentProfile(profile), 200, { ETag: versionTag(profile.version) });

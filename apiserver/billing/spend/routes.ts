@@ -1,7 +1,7 @@
 import type { Database, Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { findHolders, MAX_READ_BYTES } from "../../http/contract/byte-budget.ts";
+import { findConsumers, MAX_READ_BYTES } from "../../http/contract/byte-budget.ts";
 import { acceptedType, attachment, JSON_TYPE } from "../../http/contract/download.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { invalidRequest } from "../../http/contract/validate.ts";
@@ -81,7 +81,7 @@ export function addSpendRoutes(router: Router<Deps>): void {
       const source = await readSource(deps.db, { orgId, month }, acquireComputation);
       const spend = { orgId, source, now, grouping };
       if (form === CSV) {
-        const maxBytes = router.unread.findShare(findHolders(c));
+        const maxBytes = router.unread.findShare(findConsumers(c));
         const csv = await runInTurns(toUsageCsv(spend, maxBytes));
         const headers = { "Content-Type": form, "Content-Disposition": attachment(month.name, "usage.csv") };
         if (csv !== undefined) return c.body(csv, 200, headers) as never;

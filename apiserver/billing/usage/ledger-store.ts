@@ -57,7 +57,7 @@ export async function readLastMetered(
 }
 
 /**
- * What is in use of a Cluster or NodePool that does not exist, is released, or does not list it, by kind; without
+ * What is in use of a Cluster or NodePool that does not exist, is finalized, or does not list it, by kind; without
  * those whose end is not in the ledger yet.
  */
 export async function listRunningWithoutObject(
@@ -92,7 +92,7 @@ function valuesOf(values: readonly string[]): SQL {
 const isDeleted = sql`object.deleted_at is not null`;
 
 /** Others keep it by finalizers of theirs, and the operator's is gone: the ledger ends it as one that is deleted. */
-const isReleased = sql`(object.object #> '{metadata,deletionTimestamp}' is not null
+const isFinalized = sql`(object.object #> '{metadata,deletionTimestamp}' is not null
   and not coalesce(object.object #> '{metadata,finalizers}' ? ${FINALIZER}, false))`;
 
 /** A projected `object` is not over, or its present state is not in the ledger yet. */
@@ -101,16 +101,16 @@ const isOpen = (isOver: SQL) => sql`(not (${isOver}) or not exists (
     and source.resource_version = object.resource_version and source.is_deleted = (${isDeleted})))`;
 
 /**
- * The pool of an interval, or its cluster where it has none, does not exist, and its deletion is in the ledger. A pool counts for
- * the machines that it lists alone, also one that is released: of others that run, as after a forced release, it shows nothing. Nor
- * does a released Cluster.
+ * The pool of an interval, or its cluster where it has none, does not exist, and its deletion is in the ledger. A pool
+ * counts for the machines that it lists alone, also one that is finalized: of others that run, as when its finalizer
+ * was removed by force, it shows nothing. Nor does a finalized Cluster.
  */
 function isWithoutObject(): SQL {
   const { clusterId, nodePoolId, subject } = usageIntervals;
   const isOver = sql`${isDeleted} or not coalesce(
     object.object #> '{status,machines}' @> jsonb_build_array(jsonb_build_object('uid', ${subject})), false)`;
   return sql`not (${nodePoolId} is null and exists (select from ${projectedClusters} as object
-      where object.id = ${clusterId} and ${isOpen(sql`${isDeleted} or ${isReleased}`)})
+      where object.id = ${clusterId} and ${isOpen(sql`${isDeleted} or ${isFinalized}`)})
     or exists (select from ${projectedNodePools} as object where object.id = ${nodePoolId} and ${isOpen(isOver)}))`;
 }
 

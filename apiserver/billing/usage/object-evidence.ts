@@ -16,7 +16,7 @@ import {
 /**
  * What a Cluster shows that the ledger does not have yet. Its control plane and its package count from its first Ready
  * to its end, whatever happens in between; after the first Ready also what its status names, each use from when it was
- * first seen. One that others keep, by finalizers of theirs, ends when the operator has released it.
+ * first seen. One that others keep, by finalizers of theirs, ends when the operator has removed its own.
  */
 export function findClusterEvidence(
   { object, uid, organizationId, clusterId, clusterName, ...seen }: SeenCluster,
@@ -30,7 +30,7 @@ export function findClusterEvidence(
   const controlPlane = { ...metered, kind: "control_plane" } as const;
   const resources = { ...metered, kind: "cluster_resources" } as const;
   const use = useOfControlPlane(object.spec);
-  const end = seen.end ?? (isReleased(object) ? ({ at: now, reason: "ended" } as const) : undefined);
+  const end = seen.end ?? (isFinalized(object) ? ({ at: now, reason: "ended" } as const) : undefined);
   const first = new Date(firstReadyAt);
   if (end !== undefined)
     return [
@@ -44,7 +44,7 @@ export function findClusterEvidence(
 }
 
 /** Nothing of it is left: admission lets nobody else take the finalizer away. */
-function isReleased({ metadata }: SeenCluster["object"]): boolean {
+function isFinalized({ metadata }: SeenCluster["object"]): boolean {
   return metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(FINALIZER) !== true;
 }
 

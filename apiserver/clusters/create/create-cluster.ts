@@ -27,7 +27,7 @@ import {
   effectsOfCreate,
   type NewNodePool,
   type ObjectPlace,
-  refusePastEnd,
+  refusePastExpiry,
   sumEffects,
   toBilledPool,
   toNewObject,
@@ -81,11 +81,11 @@ export function checkCreate(
 }
 
 /** End dates of a cluster and its pools that have passed. */
-export function checkEnds({ spec, nodePools }: NewCluster, now: Date): ErrorDetail[] {
+export function checkExpiries({ spec, nodePools }: NewCluster, now: Date): ErrorDetail[] {
   return [
-    ...refusePastEnd(spec.expiresAt, now),
+    ...refusePastExpiry(spec.expiresAt, now),
     ...nodePools.flatMap((pool, index) =>
-      refusePastEnd(pool.spec.expiresAt, now, `node_pools[${index}].expires_at`),
+      refusePastExpiry(pool.spec.expiresAt, now, `node_pools[${index}].expires_at`),
     ),
   ];
 }

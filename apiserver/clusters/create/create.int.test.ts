@@ -102,7 +102,7 @@ describe("a create that was killed after its Cluster was written", () => {
     expect(rows).toEqual([expect.objectContaining({ action: "cluster.create", requestId: "request-1" })]);
   });
 
-  test("is completed by the client's own retry, with what was fixed at first", async () => {
+  test("is completed by the client's own retry, with what was stored at first", async () => {
     const request = aRequest("Killed and repeated");
     await crash(request, 61, (deps) => writeAll(deps, request));
     const repeated = {
@@ -174,7 +174,7 @@ describe("a create that was killed before its Cluster was written", () => {
   });
 });
 
-describe("a create that is repeated while it is being given up", () => {
+describe("a create that is repeated while it is being abandoned", () => {
   /** Sweeps with a Kubernetes API that deletes the first pool once `open` has been called. */
   function sweepSlowly() {
     const deletionStarted = Promise.withResolvers<void>();

@@ -75,7 +75,7 @@ function addRotate(router: Router<Deps>, catalogue: CatalogueReader): void {
     async (c, { deps, orgId, caller, params, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const accept = async (rotated: typeof cluster) => {
-        const versions = await catalogue.readKnown();
+        const versions = await catalogue.readCached();
         return c.json(presentCluster(rotated, versions), 202, {
           Location: locationOf(rotated),
           ETag: clusterTag(rotated, versions),
@@ -83,12 +83,12 @@ function addRotate(router: Router<Deps>, catalogue: CatalogueReader): void {
         });
       };
       const readGeneration = async () => `${generationOf(await readLiveCluster(deps.kube, cluster))}`;
-      const resume = async ({ fixed }: Attempt) => {
+      const resume = async ({ storedValue }: Attempt) => {
         // Any rotation since the first attempt came has ended what was downloaded before.
         const live = await readLiveCluster(deps.kube, cluster);
-        return generationOf(live) > Number(fixed) ? accept(live) : undefined;
+        return generationOf(live) > Number(storedValue) ? accept(live) : undefined;
       };
-      return runOnce({ resume, fixed: readGeneration }, async () => {
+      return runOnce({ resume, storedValue: readGeneration }, async () => {
         const { object: rotated } = await changeCluster(deps, caller, cluster, {
           action: "cluster.rotate_credentials",
           preconditions: readPreconditions(c),

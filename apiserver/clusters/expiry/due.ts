@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { findCondition } from "../../../shared/controller/conditions.ts";
 import { EXPIRED } from "../../../shared/crd/conditions.ts";
-import { isPastEnd } from "../../../shared/crd/fields.ts";
+import { isExpired } from "../../../shared/crd/fields.ts";
 import { findRestoredAt, identityOf } from "../../../shared/crd/identity.ts";
 import type { NewSystemEvent } from "../../events/feed.ts";
 import type { ProjectedObject } from "../../resources/project/index.ts";
@@ -33,7 +33,7 @@ export function findDueNotice(expiresAt: string | undefined, now: Date): Notice 
  */
 export function isDue(object: Deletable, now: Date): boolean {
   const { metadata, spec, status } = object;
-  if (!isPastEnd(spec, now) || metadata.deletionTimestamp !== undefined) return false;
+  if (!isExpired(spec, now) || metadata.deletionTimestamp !== undefined) return false;
   if (spec.deletionProtection === true) return false;
   const createdMs = Date.parse(metadata.creationTimestamp ?? "");
   if (createdMs < Date.parse(spec.expiresAt ?? "")) return true;

@@ -1,4 +1,4 @@
-import { isSameEnd } from "../../../shared/crd/fields.ts";
+import { isSameExpiry } from "../../../shared/crd/fields.ts";
 import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
@@ -77,8 +77,8 @@ async function expire(deps: Deps, object: Expiring): Promise<void> {
   const { now } = deps;
   const scheduled = (current: Pick<Expiring, "id" | "object">) => {
     const { expiresAt } = current.object.spec;
-    const isAnnouncedEnd = isSameEnd(expiresAt, object.object.spec.expiresAt);
-    if (!isAnnouncedEnd || !isDue(current.object, now())) throw notDue();
+    const isAnnouncedExpiry = isSameExpiry(expiresAt, object.object.spec.expiresAt);
+    if (!isAnnouncedExpiry || !isDue(current.object, now())) throw notDue();
     return {
       after: { reason: "schedule", expires_at: expiresAt },
       check: (tx: Queryable) => requireFirst(tx, object),

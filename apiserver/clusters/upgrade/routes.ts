@@ -71,7 +71,7 @@ export function addUpgradeRoutes(
         upgraded: typeof cluster,
         warnings: ReturnType<typeof presentChecks<"warnings">>,
       ) => {
-        const versions = await catalogue.readKnown();
+        const versions = await catalogue.readCached();
         const body = { cluster: presentCluster(upgraded, versions), ...countWorkers(pools), ...warnings };
         return c.json(body, 202, {
           Location: locationOf(upgraded),
@@ -79,12 +79,12 @@ export function addUpgradeRoutes(
           ...RETRY_AFTER,
         });
       };
-      const resume = async ({ fixed }: Attempt) => {
+      const resume = async ({ storedValue }: Attempt) => {
         const live = await readLiveCluster(deps.kube, cluster);
-        return isUpgradeMade(live, fixed, force) ? accept(live, {}) : undefined;
+        return isUpgradeMade(live, storedValue, force) ? accept(live, {}) : undefined;
       };
       const readVersion = async () => resolveVersion(await catalogue.read(), target);
-      return runOnce({ resume, fixed: readVersion }, async () => {
+      return runOnce({ resume, storedValue: readVersion }, async () => {
         const versions = await catalogue.read();
         const merge = (current: typeof cluster) => mergeUpgrade(current, pools, target, versions);
         const requested = { field: "target_version", target, force } as const;
@@ -96,7 +96,7 @@ export function addUpgradeRoutes(
           dryRun: query.dry_run,
           merge,
           upgrade,
-          classes: await capabilities.readKnown(),
+          classes: await capabilities.readCached(),
         });
         const { object: upgraded, effects, newVersion } = changed;
         if (effects === undefined)

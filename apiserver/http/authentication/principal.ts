@@ -17,7 +17,7 @@ export interface UserPrincipal {
   expiresAtMs: number;
 }
 
-/** The groups that a token carries, and until when it is ground enough for what they give. */
+/** The groups that a token carries, and until when they may be relied on. */
 export interface CarriedGroups {
   names: readonly string[];
   untilMs: number;
@@ -52,11 +52,11 @@ export interface Author {
   sourceAddress: string | undefined;
   /** The request came in on a path of the platform's staff. */
   asStaff?: boolean;
-  /** The loop of the service that does it about the principal, who asked for nothing. */
+  /** The loop of the service that acts on this user without a request. */
   asSystem?: string;
 }
 
-/** The service itself as the author of what a loop of it does, about a user or about none: no request stands for it. */
+/** The service itself as the author of what one of its loops does without a request, to this user or to none. */
 export function systemAuthor(asSystem: string, userId = NIL_ID): Author {
   const rights = { emailVerified: false, emailTrusted: false, roles: [], expiresAtMs: 0 };
   return {

@@ -15,7 +15,7 @@ import { ApiError } from "../errors.ts";
 import { handleUnknownMethod } from "../handle-error.ts";
 import type { Once } from "../idempotency/run-once.ts";
 import type { RequestLimits } from "../limits.ts";
-import { findHolders } from "./byte-budget.ts";
+import { findConsumers } from "./byte-budget.ts";
 import { type CallFor, createCall, isDryRun, toAuthor } from "./caller.ts";
 import { conditionSchema, type Operation, type PathParams, type ResponseOf } from "./operation.ts";
 import type { RequestDeps, Router } from "./router.ts";
@@ -68,7 +68,7 @@ export function addRoute<
           kind: kindOf(operation, c),
           deadlineMs: REQUEST_DEADLINE_MS,
           // Checked again, for the request has waited: its caller may not have read the responses of earlier ones.
-          beginTurn: () => router.unread.requireCapacity(findHolders(c)),
+          beginTurn: () => router.unread.requireCapacity(findConsumers(c)),
         },
         async (slot) => {
           if (operation.body === undefined) await slot.acquire();
@@ -214,7 +214,7 @@ async function authorizeCaller(
   c.set("membership", membership);
   if (operation.access === "platform-admin") await router.recordStaffUse(principal.userId);
   if (membership !== undefined) router.limiter.countInOrganization(membership.orgId, c);
-  router.unread.requireCapacity(findHolders(c));
+  router.unread.requireCapacity(findConsumers(c));
 }
 
 /** Throws 400 for what is malformed or unknown. */

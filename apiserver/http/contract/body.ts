@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type { core } from "zod";
 import type { HttpEnv } from "../env.ts";
 import { ApiError, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
-import { type ByteAccount, type ByteBudget, findHolders } from "./byte-budget.ts";
+import { type Allocation, type ByteBudget, findConsumers } from "./byte-budget.ts";
 import { parseJson } from "./json-text.ts";
 import type { TenantSlot } from "./tenant-slot.ts";
 import { formatPath, invalidBody, parseInput } from "./validate.ts";
@@ -57,14 +57,14 @@ export async function readText<T>(
   { maxBytes, budget, slot }: BodyLimits,
   parse: (text: string) => T,
 ): Promise<T> {
-  const account = budget.open(findHolders(c));
+  const allocation = budget.open(findConsumers(c));
   try {
-    const parsed = parse(isAbsent(c) ? "" : await decodeBody(c, maxBytes, account));
-    account.complete();
+    const parsed = parse(isAbsent(c) ? "" : await decodeBody(c, maxBytes, allocation));
+    allocation.complete();
     await slot?.acquire();
     return parsed;
   } finally {
-    account.close();
+    allocation.close();
   }
 }
 
@@ -107,12 +107,12 @@ function requireNoEncoding(contentEncoding: string | undefined): void {
 /** Invalid UTF-8 is refused rather than replaced, so that the same bytes are the same text to every reader. */
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-async function decodeBody(c: Context<HttpEnv>, maxBytes: number, account: ByteAccount): Promise<string> {
+async function decodeBody(c: Context<HttpEnv>, maxBytes: number, allocation: Allocation): Promise<string> {
   const length = c.req.header("content-length");
   if (Number(length) > maxBytes) throw tooLarge(maxBytes);
   const isSmall = length !== undefined && Number(length) <= SMALL_BYTES;
-  if (isSmall) account.add(Number(length));
-  const bytes = await (isSmall ? readWhole(c) : readMetered(c.req.raw.body, maxBytes, account));
+  if (isSmall) allocation.add(Number(length));
+  const bytes = await (isSmall ? readWhole(c) : readMetered(c.req.raw.body, maxBytes, allocation));
   try {
     return utf8.decode(bytes);
   } catch {
@@ -133,7 +133,7 @@ async function readWhole(c: Context<HttpEnv>): Promise<Uint8Array> {
 async function readMetered(
   body: ReadableStream<Uint8Array> | null,
   maxBytes: number,
-  account: ByteAccount,
+  allocation: Allocation,
 ): Promise<Uint8Array> {
   if (body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
@@ -142,7 +142,7 @@ async function readMetered(
     for await (const chunk of body) {
       size += chunk.byteLength;
       if (size > maxBytes) throw tooLarge(maxBytes);
-      account.add(chunk.byteLength + PART_BYTES);
+      allocation.add(chunk.byteLength + PART_BYTES);
       chunks.push(chunk);
     }
   } catch (error) {

@@ -2,9 +2,9 @@ import type { Context } from "hono";
 import { expect, test } from "vitest";
 import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
-import { type ByteHolder, createByteBudget, findHolders } from "./byte-budget.ts";
+import { type ByteConsumer, createByteBudget, findConsumers } from "./byte-budget.ts";
 
-const holder = (name: string, part = 1): ByteHolder => ({ key: name, name: `this ${name}`, part });
+const consumer = (name: string, part = 1): ByteConsumer => ({ key: name, name: `this ${name}`, part });
 const refusal = (status: number, message: string) =>
   expect.objectContaining({
     status,
@@ -12,38 +12,38 @@ const refusal = (status: number, message: string) =>
     headers: { Connection: "close" },
     message: expect.stringContaining(message),
   }) as unknown as ApiError;
-const create = (maxBytes: number, maxAccounts?: number) =>
-  createByteBudget({ maxBytes, what: "bodies", ...(maxAccounts === undefined ? {} : { maxAccounts }) });
+const create = (maxBytes: number, maxAllocations?: number) =>
+  createByteBudget({ maxBytes, what: "bodies", ...(maxAllocations === undefined ? {} : { maxAllocations }) });
 
-test("bytes beyond the whole budget are 503 with Retry-After, until another account is closed", () => {
+test("bytes beyond the whole budget are 503 with Retry-After, until another allocation is closed", () => {
   const budget = create(100);
-  const [first, second] = [budget.open([holder("a")]), budget.open([holder("b")])];
+  const [first, second] = [budget.open([consumer("a")]), budget.open([consumer("b")])];
   first.add(60);
   second.add(40);
   expect(() => second.add(1)).toThrow(refusal(503, "Too many bodies at once"));
-  expect(() => budget.requireCapacity([holder("c")])).toThrow(refusal(503, "bodies at once"));
+  expect(() => budget.requireCapacity([consumer("c")])).toThrow(refusal(503, "bodies at once"));
   first.close();
   second.add(60);
   expect(() => second.add(1)).toThrow(ApiError);
 });
 
-test("bytes of one holder beyond its share are 429, and take nothing from another", () => {
+test("bytes of one consumer beyond its share are 429, and take nothing from another", () => {
   const budget = create(100);
-  const [user, organization] = [holder("user", 0.25), holder("organization", 0.5)];
+  const [user, organization] = [consumer("user", 0.25), consumer("organization", 0.5)];
   budget.open([user, organization]).add(25);
   expect(() => budget.open([user]).add(1)).toThrow(refusal(429, "for this user"));
   expect(() => budget.requireCapacity([user, organization])).toThrow(refusal(429, "for this user"));
-  budget.open([holder("other", 0.25), organization]).add(25);
-  expect(() => budget.open([holder("third", 0.25), organization]).add(1)).toThrow(
+  budget.open([consumer("other", 0.25), organization]).add(25);
+  expect(() => budget.open([consumer("third", 0.25), organization]).add(1)).toThrow(
     refusal(429, "for this organization"),
   );
-  budget.open([holder("third", 0.25)]).add(25);
+  budget.open([consumer("third", 0.25)]).add(25);
 });
 
 test("while eight users have all that they may, another one still has what is guaranteed, and no more", () => {
   const budget = create(1_048_576);
-  for (let n = 0; n < 8; n++) budget.open([holder(`user ${n}`, 1 / 8)]).add(131_072);
-  const another = [holder("another", 1 / 8)];
+  for (let n = 0; n < 8; n++) budget.open([consumer(`user ${n}`, 1 / 8)]).add(131_072);
+  const another = [consumer("another", 1 / 8)];
   budget.requireCapacity(another);
   budget.open(another).add(1024);
   expect(() => budget.open(another).add(1)).toThrow(refusal(503, "Too many bodies at once"));
@@ -52,21 +52,21 @@ test("while eight users have all that they may, another one still has what is gu
 test("callers without a credential have a quarter together, from however many addresses", () => {
   const budget = create(1_048_576);
   const from = (sourceAddress: string) =>
-    findHolders({
+    findConsumers({
       get: (name: string) => (name === "sourceAddress" ? sourceAddress : undefined),
     } as Context<HttpEnv>);
   budget.open(from("192.0.2.1")).add(131_072);
   expect(() => budget.open(from("192.0.2.1")).add(1)).toThrow(refusal(429, "for this address"));
   budget.open(from("192.0.2.2")).add(131_072);
   expect(() => budget.open(from("192.0.2.3")).add(257)).toThrow(refusal(429, "for callers who are no users"));
-  budget.open([holder("user", 1 / 8)]).add(131_072);
+  budget.open([consumer("user", 1 / 8)]).add(131_072);
 });
 
 test("while others use up a share, a caller still has a 1,024th of that, and no more", () => {
   const budget = create(1_048_576);
-  const organization = holder("organization", 1 / 4);
-  for (const name of ["a", "b"]) budget.open([holder(name, 1 / 8), organization]).add(131_072);
-  const another = [holder("another", 1 / 8), organization];
+  const organization = consumer("organization", 1 / 4);
+  for (const name of ["a", "b"]) budget.open([consumer(name, 1 / 8), organization]).add(131_072);
+  const another = [consumer("another", 1 / 8), organization];
   budget.requireCapacity(another);
   budget.open(another).add(256);
   expect(() => budget.open(another).add(1)).toThrow(refusal(429, "for this organization"));
@@ -74,52 +74,52 @@ test("while others use up a share, a caller still has a 1,024th of that, and no 
 
 test("the credential of a cluster has a share of its own, within its organization's, and none of those without one", () => {
   const values: Record<string, unknown> = { sourceAddress: "192.0.2.1", credential: { id: "c", orgId: "o" } };
-  const holders = findHolders({ get: (name: string) => values[name] } as Context<HttpEnv>);
-  expect(holders.map(({ key, part }) => [key, part])).toEqual([
+  const consumers = findConsumers({ get: (name: string) => values[name] } as Context<HttpEnv>);
+  expect(consumers.map(({ key, part }) => [key, part])).toEqual([
     ["credential c", 1 / 8],
     ["organization o", 1 / 4],
   ]);
 });
 
-test("to make room the oldest accounts of a holder beyond its share are cut off, nobody else's and never the last one", () => {
+test("to make room the oldest allocations of a consumer beyond its share are cut off, nobody else's and never the last one", () => {
   const budget = create(1_048_576);
-  const [user, organization] = [holder("user", 1 / 8), holder("organization", 1 / 4)];
+  const [user, organization] = [consumer("user", 1 / 8), consumer("organization", 1 / 4)];
   const cut: string[] = [];
-  const open = (name: string, holders: ByteHolder[], bytes: number) => {
-    const account = budget.open(holders, () => cut.push(name));
-    account.force(bytes);
-    account.makeRoom();
-    return account;
+  const open = (name: string, consumers: ByteConsumer[], bytes: number) => {
+    const allocation = budget.open(consumers, () => cut.push(name));
+    allocation.addUnchecked(bytes);
+    allocation.makeRoom();
+    return allocation;
   };
-  open("of another", [holder("other", 1 / 8)], 131_072);
+  open("of another", [consumer("other", 1 / 8)], 131_072);
   open("oldest", [user, organization], 100_000);
   open("older", [user, organization], 31_072);
   expect(cut).toEqual([]);
   open("large", [user, organization], 200_000);
   expect(cut).toEqual(["oldest", "older"]);
-  open("of a member", [holder("member", 1 / 8), organization], 100_000);
+  open("of a member", [consumer("member", 1 / 8), organization], 100_000);
   expect(cut).toEqual(["oldest", "older", "large"]);
-  budget.open([holder("third", 1 / 8), organization]).force(180_000);
-  open("small", [holder("fourth", 1 / 8), organization], 256);
+  budget.open([consumer("third", 1 / 8), organization]).addUnchecked(180_000);
+  open("small", [consumer("fourth", 1 / 8), organization], 256);
   expect(cut).toHaveLength(3);
 });
 
 test("to make room nothing of the same connection is cut off, for all of it would be", () => {
   const budget = create(1_048_576);
-  const user = [holder("user", 1 / 8)];
+  const user = [consumer("user", 1 / 8)];
   const cut: string[] = [];
   const connection = {};
-  budget.open(user, () => cut.push("of this connection"), connection).force(131_072);
-  budget.open(user, () => cut.push("of another"), {}).force(131_072);
+  budget.open(user, () => cut.push("of this connection"), connection).addUnchecked(131_072);
+  budget.open(user, () => cut.push("of another"), {}).addUnchecked(131_072);
   const change = budget.open(user, () => cut.push("the change"), connection);
-  change.force(1000);
+  change.addUnchecked(1000);
   change.makeRoom();
   expect(cut).toEqual(["of another"]);
 });
 
-test("an account that is complete makes room for another one, and its bytes count until it is closed", () => {
+test("an allocation that is complete makes room for another one, and its bytes count until it is closed", () => {
   const budget = create(100, 1);
-  const user = holder("user");
+  const user = consumer("user");
   const first = budget.open([user]);
   first.add(60);
   first.complete();
@@ -130,12 +130,12 @@ test("an account that is complete makes room for another one, and its bytes coun
   second.add(100);
 });
 
-test("a holder has so many accounts at once, and another is 429 until one is closed", () => {
+test("a consumer has so many allocations at once, and another is 429 until one is closed", () => {
   const budget = create(100, 8);
-  const user = holder("user", 0.25);
+  const user = consumer("user", 0.25);
   const [first] = [budget.open([user]), budget.open([user])];
   expect(() => budget.open([user])).toThrow(refusal(429, "for this user"));
-  budget.open([holder("other", 0.25)]);
+  budget.open([consumer("other", 0.25)]);
   first.close();
   budget.open([user]);
   expect(() => budget.open([user])).toThrow(ApiError);
@@ -143,17 +143,17 @@ test("a holder has so many accounts at once, and another is 429 until one is clo
 
 test("bytes that are kept in any case count, and refuse what comes next", () => {
   const budget = create(100);
-  const user = holder("user", 0.5);
-  const account = budget.open([user]);
-  account.force(80);
+  const user = consumer("user", 0.5);
+  const allocation = budget.open([user]);
+  allocation.addUnchecked(80);
   expect(() => budget.requireCapacity([user])).toThrow(ApiError);
-  account.close();
+  allocation.close();
   budget.requireCapacity([user]);
 });
 
-test("an account that is closed twice gives back once what it counted", () => {
+test("an allocation that is closed twice gives back once what it counted", () => {
   const budget = create(100);
-  const [first, second] = [budget.open([holder("a")]), budget.open([holder("a")])];
+  const [first, second] = [budget.open([consumer("a")]), budget.open([consumer("a")])];
   first.add(50);
   second.add(50);
   first.close();

@@ -4,8 +4,8 @@ import { ApiError } from "../errors.ts";
 import { DEFAULT_REQUEST_LIMITS } from "../limits.ts";
 import { toAddressKey } from "../rate-limits/rate-limit.ts";
 
-/** An account holder (user, organization, address) and its maximum share of the budget. */
-export interface ByteHolder {
+/** A consumer of the budget (user, organization, address) and its maximum share of it. */
+export interface ByteConsumer {
   key: string;
   /** For people, as in "this user". */
   name: string;
@@ -15,33 +15,33 @@ export interface ByteHolder {
 /** Counts the bytes that this process keeps for its callers, each within its share. */
 export interface ByteBudget {
   /**
-   * Throws 429 with Retry-After while the caller, who is the first holder, has its whole share; 429 and 503 while a share
+   * Throws 429 with Retry-After while the caller, who is the first consumer, has its whole share; 429 and 503 while a share
    * with others, or the budget, is used up, and the caller has more than is guaranteed to it in that.
    */
-  requireCapacity(holders: readonly ByteHolder[]): void;
-  /** The most bytes that the accounts of these holders can have together, however long a caller waits. */
-  findShare(holders: readonly ByteHolder[]): number;
+  requireCapacity(consumers: readonly ByteConsumer[]): void;
+  /** The most bytes that the allocations of these consumers can have together, however long a caller waits. */
+  findShare(consumers: readonly ByteConsumer[]): number;
   /**
-   * Opens an account; `cutOff` ends what its bytes are kept for, with all else of its connection. Throws 429 with Retry-After for
-   * a holder that has as many as it may have at once.
+   * Opens an allocation; `cutOff` ends what its bytes are kept for, with all else of its connection. Throws 429 with
+   * Retry-After for a consumer that has as many as it may have at once.
    */
-  open(holders: readonly ByteHolder[], cutOff?: () => void, connection?: object): ByteAccount;
+  open(consumers: readonly ByteConsumer[], cutOff?: () => void, connection?: object): Allocation;
 }
 
-export interface ByteAccount {
+export interface Allocation {
   /**
-   * Counts bytes before they are kept. Throws as requireCapacity when those of a holder would exceed its share, or all
+   * Counts bytes before they are kept. Throws as requireCapacity when those of a consumer would exceed its share, or all
    * together the budget.
    */
   add(bytes: number): void;
-  /** Counts bytes that are kept in any case. */
-  force(bytes: number): void;
+  /** Counts bytes without a check: they are kept in any case. */
+  addUnchecked(bytes: number): void;
   /**
-   * Cuts off and closes the oldest other accounts of a holder, but those of its own connection, while that has more than its share,
+   * Cuts off and closes the oldest other allocations of a consumer, but those of its own connection, while that has more than its share,
    * and the caller more than is guaranteed to it.
    */
   makeRoom(): void;
-  /** The account no longer counts among those that a holder may have at once; its bytes do until it is closed. */
+  /** The allocation no longer counts among those that a consumer may have at once; its bytes do until it is closed. */
   complete(): void;
   /** Gives back what was counted. */
   close(): void;
@@ -49,8 +49,8 @@ export interface ByteAccount {
 
 export interface ByteBudgetOptions {
   maxBytes: number;
-  /** Accounts that a holder with the whole budget could have at once; each has its part of them. */
-  maxAccounts?: number;
+  /** Allocations that a consumer with the whole budget could have at once; each has its part of them. */
+  maxAllocations?: number;
   /** What is counted, for people: "request bodies are arriving". */
   what: string;
 }
@@ -70,12 +70,12 @@ const GUARANTEED_PART = 1 / 1024;
 
 interface Use {
   bytes: number;
-  accounts: number;
+  allocations: number;
 }
 
-/** What an account needs to be cut off in favour of a later one. */
-interface OpenAccount {
-  holders: readonly ByteHolder[];
+/** What an allocation needs to be cut off in favour of a later one. */
+interface OpenAllocation {
+  consumers: readonly ByteConsumer[];
   connection: object | undefined;
   end: () => void;
 }
@@ -83,14 +83,14 @@ interface OpenAccount {
 /** A budget for one process, so that slow clients cannot fill its memory, and none of them takes it from the others. */
 export function createByteBudget({
   maxBytes,
-  maxAccounts = Number.POSITIVE_INFINITY,
+  maxAllocations = Number.POSITIVE_INFINITY,
   what,
 }: ByteBudgetOptions): ByteBudget {
   const uses = new Map<string, Use>();
   /** The oldest first. */
-  const openAccounts = new Set<OpenAccount>();
+  const openAllocations = new Set<OpenAllocation>();
   let total = 0;
-  const useOf = ({ key }: ByteHolder) => uses.get(key) ?? { bytes: 0, accounts: 0 };
+  const useOf = ({ key }: ByteConsumer) => uses.get(key) ?? { bytes: 0, allocations: 0 };
   const busy = (name?: string) =>
     new ApiError(
       name === undefined ? "dependency_unavailable" : "rate_limited",
@@ -99,84 +99,84 @@ export function createByteBudget({
       { retryAfterSeconds: 1, headers: { Connection: "close" } },
     );
 
-  function requireCapacity(holders: readonly ByteHolder[], bytes: number): void {
-    const full = holders.find((holder) => isBeyond(holders, holder, bytes));
+  function requireCapacity(consumers: readonly ByteConsumer[], bytes: number): void {
+    const full = consumers.find((consumer) => isBeyond(consumers, consumer, bytes));
     if (full !== undefined) throw busy(full.name);
-    if (total + bytes > maxBytes && ownOf(holders) + bytes > maxBytes * GUARANTEED_PART) throw busy();
+    if (total + bytes > maxBytes && ownOf(consumers) + bytes > maxBytes * GUARANTEED_PART) throw busy();
   }
 
-  /** The bytes of the caller, who is the first holder. */
-  const ownOf = ([caller]: readonly ByteHolder[]) =>
+  /** The bytes of the caller, who is the first consumer. */
+  const ownOf = ([caller]: readonly ByteConsumer[]) =>
     caller === undefined ? Number.POSITIVE_INFINITY : useOf(caller).bytes;
 
-  /** Whether a holder has more than its share with these bytes, and the caller more than is guaranteed to it. */
-  function isBeyond(holders: readonly ByteHolder[], holder: ByteHolder, bytes: number): boolean {
-    const share = maxBytes * holder.part;
-    return useOf(holder).bytes + bytes > share && ownOf(holders) + bytes > share * GUARANTEED_PART;
+  /** Whether a consumer has more than its share with these bytes, and the caller more than is guaranteed to it. */
+  function isBeyond(consumers: readonly ByteConsumer[], consumer: ByteConsumer, bytes: number): boolean {
+    const share = maxBytes * consumer.part;
+    return useOf(consumer).bytes + bytes > share && ownOf(consumers) + bytes > share * GUARANTEED_PART;
   }
 
-  function makeRoomFor(kept: OpenAccount, holder: ByteHolder): void {
-    for (const account of openAccounts) {
-      if (!isBeyond(kept.holders, holder, 0)) return;
+  function makeRoomFor(kept: OpenAllocation, consumer: ByteConsumer): void {
+    for (const allocation of openAllocations) {
+      if (!isBeyond(kept.consumers, consumer, 0)) return;
       const isOther =
-        account !== kept && (kept.connection === undefined || account.connection !== kept.connection);
-      if (isOther && account.holders.some(({ key }) => key === holder.key)) account.end();
+        allocation !== kept && (kept.connection === undefined || allocation.connection !== kept.connection);
+      if (isOther && allocation.consumers.some(({ key }) => key === consumer.key)) allocation.end();
     }
   }
 
-  function count(holders: readonly ByteHolder[], { bytes, accounts }: Use): void {
+  function count(consumers: readonly ByteConsumer[], { bytes, allocations }: Use): void {
     total += bytes;
-    for (const holder of holders) {
-      const use = useOf(holder);
+    for (const consumer of consumers) {
+      const use = useOf(consumer);
       use.bytes += bytes;
-      use.accounts += accounts;
-      if (use.accounts === 0 && use.bytes === 0) uses.delete(holder.key);
-      else uses.set(holder.key, use);
+      use.allocations += allocations;
+      if (use.allocations === 0 && use.bytes === 0) uses.delete(consumer.key);
+      else uses.set(consumer.key, use);
     }
   }
 
   return {
-    requireCapacity: (holders) => requireCapacity(holders, 1),
-    findShare: (holders) => Math.floor(maxBytes * Math.min(1, ...holders.map(({ part }) => part))),
-    open(holders, cutOff, connection) {
-      const full = holders.find((holder) => useOf(holder).accounts >= maxAccounts * holder.part);
+    requireCapacity: (consumers) => requireCapacity(consumers, 1),
+    findShare: (consumers) => Math.floor(maxBytes * Math.min(1, ...consumers.map(({ part }) => part))),
+    open(consumers, cutOff, connection) {
+      const full = consumers.find((one) => useOf(one).allocations >= maxAllocations * one.part);
       if (full !== undefined) throw busy(full.name);
-      count(holders, { bytes: 0, accounts: 1 });
+      count(consumers, { bytes: 0, allocations: 1 });
       let own = 0;
       let isArriving = true;
       let isOpen = true;
-      const force = (bytes: number) => {
+      const addUnchecked = (bytes: number) => {
         own += bytes;
-        count(holders, { bytes, accounts: 0 });
+        count(consumers, { bytes, allocations: 0 });
       };
       const complete = () => {
-        if (isArriving) count(holders, { bytes: 0, accounts: -1 });
+        if (isArriving) count(consumers, { bytes: 0, allocations: -1 });
         isArriving = false;
       };
       const close = () => {
         if (!isOpen) return;
         isOpen = false;
-        openAccounts.delete(account);
+        openAllocations.delete(allocation);
         complete();
-        count(holders, { bytes: -own, accounts: 0 });
+        count(consumers, { bytes: -own, allocations: 0 });
       };
-      const account: OpenAccount = {
-        holders,
+      const allocation: OpenAllocation = {
+        consumers,
         connection,
         end() {
           close();
           cutOff?.();
         },
       };
-      openAccounts.add(account);
+      openAllocations.add(allocation);
       return {
         add(bytes) {
-          requireCapacity(holders, bytes);
-          force(bytes);
+          requireCapacity(consumers, bytes);
+          addUnchecked(bytes);
         },
-        force,
+        addUnchecked,
         makeRoom() {
-          for (const holder of holders) makeRoomFor(account, holder);
+          for (const consumer of consumers) makeRoomFor(allocation, consumer);
         },
         complete,
         close,
@@ -189,12 +189,12 @@ export function createByteBudget({
  * For whom a request is served: its user and organization, a cluster's credential and its organization, or without a
  * valid credential the address.
  */
-export function findHolders(c: Context<HttpEnv>): ByteHolder[] {
+export function findConsumers(c: Context<HttpEnv>): ByteConsumer[] {
   const credential = c.get("credential");
   if (credential !== undefined)
     return [
       { key: `credential ${credential.id}`, name: "this credential", part: CALLER_PART },
-      toOrganizationHolder(credential.orgId),
+      toOrganizationConsumer(credential.orgId),
     ];
   const principal = c.get("principal");
   if (principal === undefined) {
@@ -207,10 +207,10 @@ export function findHolders(c: Context<HttpEnv>): ByteHolder[] {
   const orgId = c.get("membership")?.orgId;
   return [
     { key: `user ${principal.userId}`, name: "this user", part: CALLER_PART },
-    ...(orgId === undefined ? [] : [toOrganizationHolder(orgId)]),
+    ...(orgId === undefined ? [] : [toOrganizationConsumer(orgId)]),
   ];
 }
 
-function toOrganizationHolder(orgId: string): ByteHolder {
+function toOrganizationConsumer(orgId: string): ByteConsumer {
   return { key: `organization ${orgId}`, name: "this organization", part: ORGANIZATION_PART };
 }

@@ -54,7 +54,7 @@ export function transactAs<T, C>(
   return beginAwaited(db, caller, async (tx) => effect(tx, await caller.confirm(tx)));
 }
 
-/** A transaction before which a request has written nothing: it waits for a connection as long as the client waits for it. */
+/** A transaction before which a request has written nothing: it stops waiting for a connection when the client is gone. */
 async function beginAwaited<T>(
   db: Database,
   { slot }: Pick<Caller, "slot">,
@@ -73,8 +73,8 @@ async function beginAwaited<T>(
 }
 
 /**
- * The author of a change that was decided before: the consequence of a request that was authorized. Nothing is confirmed
- * and no row is locked, so it must take no quota.
+ * The caller for a change that follows from a request, which was authorized before. Nothing is confirmed and no row is
+ * locked, so the change must take no quota.
  */
 export function asAuthorized(author: Author): Caller {
   return { author, confirm: async () => undefined, slot: undefined };
@@ -90,7 +90,7 @@ interface RecordChange<R, T, C> {
   /** Its entity tag; undefined while there is no record. */
   tag: (record: R) => string | undefined;
   /** The fields of a body that cannot be changed, with the record's values. */
-  fixed?: (record: R) => Readonly<Record<string, unknown>>;
+  immutable?: (record: R) => Readonly<Record<string, unknown>>;
   /** Makes the change, with its audit row. */
   apply: (tx: Queryable, record: R, confirmed: C) => Promise<T>;
 }
@@ -110,13 +110,13 @@ function changeRecord<R, T, C>(
   db: Database,
   caller: Caller<C>,
   { preconditions, body }: ChangeInput,
-  { lock, tag, fixed, apply }: RecordChange<R, T, C>,
+  { lock, tag, immutable, apply }: RecordChange<R, T, C>,
 ): Promise<T> {
   return beginAwaited(db, caller, async (tx) => {
     const confirmation = caller.confirm(tx);
     const [confirmed, record] = await sendTogether(confirmation, lock(tx, confirmation));
     requireMatch(preconditions, tag(record));
-    if (fixed !== undefined) requireUnchanged(fixed(record), (body ?? {}) as Record<string, unknown>);
+    if (immutable !== undefined) requireUnchanged(immutable(record), (body ?? {}) as Record<string, unknown>);
     return apply(tx, record, confirmed);
   });
 }
@@ -153,7 +153,7 @@ interface SignedInCall<P, Q, B, C = unknown, D = unknown> {
   ) => Promise<Once<R>>;
   /** Runs a PUT or DELETE whose effect lies in Postgres: see changeRecord. Call it after readBody. */
   change: <R, T>(change: RecordChange<R, T, C>) => Promise<T>;
-  /** Like `transact`, for a POST whose effect and response are no one transaction: `resume` says what then finds it. */
+  /** Like `transact`, for a POST whose effect and response are not one transaction: `resume` says how a retry finds the effect. */
   runOnce: <R extends Response>(
     options: OnceOptions<R>,
     run: (attempt: Attempt) => Promise<R>,

@@ -110,8 +110,8 @@ export function nameField(maxLength: number, description: string, example?: stri
 const SECONDS_LENGTH = 20;
 
 /**
- * A time of a custom resource (RFC 3339) as the interface writes it, in UTC with milliseconds; null for none. The form
- * that Kubernetes itself writes is not parsed: a page of 50 clusters has some hundred of them.
+ * A time of a custom resource (RFC 3339) as REST writes it, in UTC with milliseconds; null for none. The form that
+ * Kubernetes itself writes is not parsed: a page of 50 clusters has some hundred of them.
  */
 export function toTimestamp(time: string | undefined): string | null {
   if (time === undefined) return null;

@@ -54,7 +54,7 @@ export interface TenantSlot {
   readonly ended: AbortSignal;
   /** Whether it has. */
   readonly isEnded: boolean;
-  /** Aborts when no caller waits for the result any more; undefined for a write that has begun, which is completed all the same. */
+  /** Aborts when no caller waits for the result any more; undefined for a write, which is completed once it has begun. */
   readonly signal: AbortSignal | undefined;
 }
 
@@ -93,7 +93,7 @@ export async function runWithTenantSlot<T>(
   const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
   const endsAtMs = performance.now() + deadlineMs;
   const { context, end } = createContext(c, kind, tenant, endsAtMs);
-  let free: (() => void) | undefined;
+  let releaseSlot: (() => void) | undefined;
   let hasBegun = false;
   let endComputation: (() => void) | undefined;
   const slot: RequestSlots = {
@@ -110,7 +110,7 @@ export async function runWithTenantSlot<T>(
     },
     async acquire() {
       if (kind === "read") return;
-      free ??= await takeSlot(slots, tenant, c.req.raw.signal);
+      releaseSlot ??= await takeSlot(slots, tenant, c.req.raw.signal);
       if (!hasBegun) beginTurn?.();
       hasBegun = true;
     },
@@ -118,8 +118,8 @@ export async function runWithTenantSlot<T>(
       endComputation ??= await takeSlot(limits.computations, tenant, c.req.raw.signal);
     },
     release() {
-      free?.();
-      free = undefined;
+      releaseSlot?.();
+      releaseSlot = undefined;
     },
   };
   try {
@@ -127,7 +127,7 @@ export async function runWithTenantSlot<T>(
   } finally {
     end();
     endComputation?.();
-    free?.();
+    releaseSlot?.();
   }
 }
 
@@ -136,24 +136,24 @@ export async function runWithTenantSlot<T>(
  * nothing of the request, for a stream goes on in it for hours.
  */
 function createContext(
-  request: Context<HttpEnv>,
+  c: Context<HttpEnv>,
   kind: RequestKind,
   tenant: string,
   endsAtMs: number,
 ): { context: TenantContext; end: () => void } {
-  let client = kind === "write" ? undefined : request;
+  let request = kind === "write" ? undefined : c;
   let signal: AbortSignal | undefined;
   const context = {
     tenant,
     isDryRun: kind === "dry run",
     get signal() {
-      if (client === undefined) return undefined;
-      signal ??= endOf(client, endsAtMs);
+      if (request === undefined) return undefined;
+      signal ??= endOf(request, endsAtMs);
       return signal;
     },
   };
   const end = () => {
-    client = undefined;
+    request = undefined;
     signal = undefined;
   };
   return { context, end };
@@ -186,8 +186,8 @@ function endOf(request: Context<HttpEnv>, endsAtMs: number): AbortSignal {
 
 /** Waits for a slot of a tenant, at most 20 s and until `ended` aborts. Throws 429, at once where 512 others wait. */
 export async function takeSlot(slots: KeyedSlots, tenant: string, ended?: AbortSignal): Promise<() => void> {
-  const free = ended?.aborted === true ? undefined : slots.tryTake(tenant);
-  if (free !== undefined) return free;
+  const release = ended?.aborted === true ? undefined : slots.tryTake(tenant);
+  if (release !== undefined) return release;
   if (slots.countWaiting(tenant) >= MAX_WAITING) throw tooMany();
   const tooLong = AbortSignal.timeout(SLOT_WAIT_MS);
   try {

@@ -21,7 +21,7 @@ test("a stored response is replayed without reading anything anew", async () => 
     body: (text: string, status: number) => new Response(text, { status }),
   };
   const fail = () => Promise.reject(new Error("Kubernetes is down"));
-  const options = { resume: fail, fixed: fail };
+  const options = { resume: fail, storedValue: fail };
   const replayed = await runOnce<Response>(
     context as unknown as Context<HttpEnv>,
     store,

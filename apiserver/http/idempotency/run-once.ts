@@ -16,8 +16,8 @@ export type Once<T> = T & { readonly [RAN_ONCE]: true };
 export interface Attempt {
   /** The id of the record to create; a repeated request gets the id of the first. */
   id: string;
-  /** The value that the first attempt fixed, or the one passed now. */
-  fixed: string | null;
+  /** The value that the first attempt stored, or the one passed now. */
+  storedValue: string | null;
   /** An earlier attempt ended without a response; its effect may be there. */
   resumed: boolean;
 }
@@ -35,10 +35,10 @@ export interface OnceOptions<T> {
    */
   resume: "run" | ((attempt: Attempt) => Promise<T | undefined>);
   /**
-   * Fixed together with the id: the name of the custom resource to create, or what else `resume` needs of the time before; where
-   * that has to be read, a function, which is not called for a repetition whose response is stored.
+   * Stored together with the id: the name of the custom resource to create, or what else `resume` needs of the time
+   * before; where that has to be read, a function, which is not called for a repetition whose response is stored.
    */
-  fixed?: string | (() => Promise<string | undefined>) | undefined;
+  storedValue?: string | (() => Promise<string | undefined>) | undefined;
   /** The response holds a secret: its body is not stored, a replay is 409 conflict naming the record. */
   secret?: boolean;
 }
@@ -77,23 +77,23 @@ export async function runOnce<T extends Response>(
   options: OnceOptions<T>,
   run: (attempt: Attempt, storeResponse: StoreOnce) => Promise<T>,
 ): Promise<T> {
-  const unfixed = request.key === undefined ? undefined : toClaim(request, request.key, null);
-  let fixed: string | null;
-  if (typeof options.fixed === "function") {
-    const stored = unfixed === undefined ? undefined : await store.find(unfixed);
+  const withoutValue = request.key === undefined ? undefined : toClaim(request, request.key, null);
+  let storedValue: string | null;
+  if (typeof options.storedValue === "function") {
+    const stored = withoutValue === undefined ? undefined : await store.find(withoutValue);
     if (stored !== undefined) return replay(c, stored) as T;
-    fixed = (await options.fixed()) ?? null;
-  } else fixed = options.fixed ?? null;
-  const claim = unfixed && { ...unfixed, objectName: fixed };
+    storedValue = (await options.storedValue()) ?? null;
+  } else storedValue = options.storedValue ?? null;
+  const claim = withoutValue && { ...withoutValue, objectName: storedValue };
   if (claim === undefined || request.isDryRun === true) {
-    const attempt = { id: claim?.id ?? createId(), fixed, resumed: false };
+    const attempt = { id: claim?.id ?? createId(), storedValue, resumed: false };
     return run(attempt, async (_tx, response) => response);
   }
   const result = await store.claim(claim);
   // A replay is the stored form of a response that was a T.
   if (result.outcome === "replay") return replay(c, result.response) as T;
   const { id, objectName, resumed } = result;
-  const attempt = { id, fixed: objectName, resumed };
+  const attempt = { id, storedValue: objectName, resumed };
   return runClaimed(store, { ...claim, id }, options, async (storeResponse) => {
     const earlier = resumed && options.resume !== "run" ? await options.resume(attempt) : undefined;
     return earlier ?? run(attempt, storeResponse);

@@ -219,7 +219,7 @@ async function readOutcome(db: Database, claim: IdempotencyClaim): Promise<Claim
   };
 }
 
-/** Whether the request that fixed this id has no response yet, so that its client may repeat it by its key. */
+/** Whether the request that was given this id has no response yet, so that its client may repeat it by its key. */
 export async function isRepeatable(db: Queryable, id: string): Promise<boolean> {
   const rows = await db
     .select({ id: idempotencyKeys.id })

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Http2ServerResponse } from "node:http2";
 import type { Context, MiddlewareHandler } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { type ByteBudget, findHolders } from "../contract/byte-budget.ts";
+import { type ByteBudget, findConsumers } from "../contract/byte-budget.ts";
 import { isDryRun } from "../contract/caller.ts";
 import { JSON_TYPE } from "../contract/download.ts";
 import { STREAMED_FILE_BYTES, streamedFiles } from "../contract/stream-file.ts";
@@ -33,7 +33,7 @@ export function limitUnread(budget: ByteBudget, maxSeconds: number): MiddlewareH
     if (outgoing.closed || !hasBody(c)) return;
     const file = streamedFiles.get(c.res);
     const bytes = file === undefined ? await readLength(c) : STREAMED_FILE_BYTES;
-    // The client may have left meanwhile: then no event ends the account.
+    // The client may have left meanwhile: then no event ends the allocation.
     if (outgoing.closed) return;
     // A response that waits behind another one of its connection has no socket itself yet.
     const cutOff = () => incoming.socket.destroy();
@@ -90,17 +90,17 @@ function keepWithin(
     connection: object;
   },
 ): Response | undefined {
-  const holders = findHolders(c);
-  const account = budget.open(holders, cutOff, connection);
-  outgoing.once("close", () => account.close());
+  const consumers = findConsumers(c);
+  const allocation = budget.open(consumers, cutOff, connection);
+  outgoing.once("close", () => allocation.close());
   try {
     const hasChanged = c.req.method !== "GET" && !isDryRun(c.get("input")?.query);
     if (!hasChanged && c.res.status < 400) {
-      const share = budget.findShare(holders);
+      const share = budget.findShare(consumers);
       if (bytes > share) throw tooLarge(bytes, share);
-      account.add(bytes);
-    } else account.force(bytes);
-    if (hasChanged && c.res.status < 400) account.makeRoom();
+      allocation.add(bytes);
+    } else allocation.addUnchecked(bytes);
+    if (hasChanged && c.res.status < 400) allocation.makeRoom();
     return undefined;
   } catch (error) {
     const refusal = handleError(error, c);

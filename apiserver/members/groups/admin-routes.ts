@@ -124,7 +124,7 @@ function addUpdate(router: Router<Deps>, hooks: MemberHooks): void {
       const { mapping, isAccessLost } = await change({
         lock: (tx) => lockMapping(tx, params.mappingID),
         tag: ({ version }) => versionTag(version),
-        fixed(before) {
+        immutable(before) {
           const { id, issuer, group, org_id } = presentMapping(before);
           return { id, issuer, group, org_id };
         },

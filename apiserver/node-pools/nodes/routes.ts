@@ -73,12 +73,12 @@ export function addNodeRoutes(router: Router<Deps>): void {
           Location: c.req.path.replace(/\/[^/]+\/replace$/, ""),
           "Retry-After": "10",
         });
-      const resume = async ({ fixed }: Attempt) => {
-        const replaced = fixed === null ? undefined : findReplaced(pool, JSON.parse(fixed));
+      const resume = async ({ storedValue }: Attempt) => {
+        const replaced = storedValue === null ? undefined : findReplaced(pool, JSON.parse(storedValue));
         return replaced && accept(replaced);
       };
       const known = findMachine(pool.object, params.name);
-      return runOnce({ resume, fixed: known && JSON.stringify(known) }, async () =>
+      return runOnce({ resume, storedValue: known && JSON.stringify(known) }, async () =>
         accept(await replaceNode(deps, caller, pool, params.name)),
       );
     },

@@ -32,7 +32,7 @@ export function keyOf(work: Work): string {
  */
 const TRANSACTION_SIZE = 100;
 
-interface Known {
+interface StoredState {
   resourceVersion: bigint;
   clusterId: string | null;
   deleted: boolean;
@@ -79,7 +79,7 @@ async function projectFound(
     found.filter(awaitsConfirmation).map(({ object }) => object),
   );
   const cached = found.filter((one) => !awaitsConfirmation(one));
-  const known = await findKnown(
+  const stored = await findStoredStates(
     deps,
     cached.map(({ object }) => object.metadata.uid ?? ""),
   );
@@ -90,7 +90,7 @@ async function projectFound(
       caches,
       object,
       deleted,
-      known.get(object.metadata.uid ?? ""),
+      stored.get(object.metadata.uid ?? ""),
     );
     if (observation === undefined) continue;
     observations.push({ ...observation, first: versions.of(observation.object.uid)[0] });
@@ -136,21 +136,21 @@ async function toObservation(
   caches: Caches,
   object: Cluster | NodePool,
   deleted: boolean,
-  known: Known | undefined,
+  stored: StoredState | undefined,
 ): Promise<Observation | undefined> {
   if (deleted) return toDeletion(deps, caches, object);
   const projected = project(caches, object);
   if (projected === undefined) return undefined;
-  if (known === undefined) return { object: projected };
-  if (known.deleted) return undefined;
-  const hasOtherCluster = "clusterId" in projected && projected.clusterId !== known.clusterId;
-  if (projected.resourceVersion > known.resourceVersion || hasOtherCluster) return { object: projected };
-  if (projected.resourceVersion === known.resourceVersion) return undefined;
+  if (stored === undefined) return { object: projected };
+  if (stored.deleted) return undefined;
+  const hasOtherCluster = "clusterId" in projected && projected.clusterId !== stored.clusterId;
+  if (projected.resourceVersion > stored.resourceVersion || hasOtherCluster) return { object: projected };
+  if (projected.resourceVersion === stored.resourceVersion) return undefined;
 
   const live = await readLive(deps, object);
   if (live === undefined) return undefined;
   const current = project(caches, live);
-  if (current === undefined || current.resourceVersion === known.resourceVersion) return undefined;
+  if (current === undefined || current.resourceVersion === stored.resourceVersion) return undefined;
   return { object: current, authoritative: true };
 }
 
@@ -187,7 +187,7 @@ async function readLive({ kube }: Deps, object: Cluster | NodePool): Promise<Clu
     : kube.get(clusterKind, namespace, name);
 }
 
-async function findKnown({ db }: Deps, uids: readonly string[]): Promise<Map<string, Known>> {
+async function findStoredStates({ db }: Deps, uids: readonly string[]): Promise<Map<string, StoredState>> {
   if (uids.length === 0) return new Map();
   const clusters = await db
     .select({

@@ -8,7 +8,7 @@ import {
 } from "../../../shared/crd/names.ts";
 import { DEFAULT_NODES, type NodePool, type NodePoolSpec } from "../../../shared/crd/node-pool.ts";
 import { isAutoscaled } from "../../../shared/crd/node-pool-rules.ts";
-import { addAmounts, heldAmounts, poolAmounts, type QuotaAmounts } from "../../../shared/crd/quota.ts";
+import { addAmounts, occupiedAmounts, poolAmounts, type QuotaAmounts } from "../../../shared/crd/quota.ts";
 import {
   holdsField,
   type KubeObject,
@@ -209,7 +209,7 @@ export function withKeptNodes(
 /** What a pool uses of the quotas with these settings, by default its own: what it is then to have, and what its machines hold in addition. */
 export function quotaUseOf(pool: NodePool, spec = pool.spec): QuotaAmounts {
   const desired = poolAmounts(withKeptNodes(pool, spec));
-  return addAmounts(desired, heldAmounts(pool, desired));
+  return addAmounts(desired, occupiedAmounts(pool, desired));
 }
 
 /**
@@ -278,8 +278,8 @@ export function findExternalCreation(after: {
 }
 
 /**
- * Writes of the platform's own programs are audited where they are made. Admission sees no managers of a scale, by which they
- * never write.
+ * Writes of the platform's own programs are audited where they are made. Admission cannot see the manager of a write to
+ * the scale subresource, which they never use.
  */
 function isOwn(manager: string, subresource: string | undefined): boolean {
   return manager.startsWith(MANAGER_PREFIX) && subresource === undefined;

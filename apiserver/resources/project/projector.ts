@@ -131,7 +131,7 @@ interface Term {
   caches: Caches;
   queue: BatchQueue<Work>;
   versions: VersionLog;
-  /** The Namespaces whose mark of what is protected in them may have to change. */
+  /** The Namespaces whose label of what is protected in them may have to change. */
   protection: Pick<BatchQueue<string>, "add">;
 }
 

@@ -117,9 +117,9 @@ async function upsert(
     misplaced,
     unrecorded,
   } = await separateMisplacedPools(tx, kind, found, recordedBefore);
-  const introduced = upserts.filter(needsRecord);
-  const records = await upsertRecords(tx, kind, introduced.map(toObject));
-  const recorded = kind === "cluster" ? introduced.filter(({ object }) => records.has(object.id)) : [];
+  const needingRecord = upserts.filter(needsRecord);
+  const records = await upsertRecords(tx, kind, needingRecord.map(toObject));
+  const recorded = kind === "cluster" ? needingRecord.filter(({ object }) => records.has(object.id)) : [];
   const isRefused = (one: Upsert) => needsRecord(one) && !records.has(one.object.id);
   const accepted = upserts.filter((one) => !isRefused(one));
   const unstored = accepted.filter(({ stored }) => stored === undefined).map(toObject);
@@ -167,12 +167,12 @@ async function separateMisplacedPools(
   recordedBefore: ReadonlyMap<string, RecordedPlace>,
 ): Promise<SeparatedPools<Upsert>> {
   if (kind === "cluster") return { writable: [...upserts], misplaced: [], unrecorded: [] };
-  const introduced = upserts.filter(needsRecord);
-  const clusterIds = introduced
+  const needingRecord = upserts.filter(needsRecord);
+  const clusterIds = needingRecord
     .map(({ object }) => clusterIdOf(object))
     .filter((id) => !recordedBefore.has(id));
   const recorded = await findRecordedPlaces(tx, "cluster", clusterIds);
-  const separated = separatePools(introduced, new Map([...recorded, ...recordedBefore]));
+  const separated = separatePools(needingRecord, new Map([...recorded, ...recordedBefore]));
   return { ...separated, writable: [...upserts.filter((one) => !needsRecord(one)), ...separated.writable] };
 }
 

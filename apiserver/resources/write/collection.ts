@@ -27,11 +27,11 @@ export function kindOf({ kind }: Pick<WriteIntent, "kind">): Kind<KubeObject> {
 
 /** The projected form of an object that was written; undefined for an access, which is not projected. */
 export function projectWritten(
-  { kind, orgId, scope }: Pick<WriteIntent, "kind" | "orgId" | "scope">,
+  { kind, orgId, parentId }: Pick<WriteIntent, "kind" | "orgId" | "parentId">,
   object: KubeObject,
 ): ProjectedObject | undefined {
   if (kind === "Cluster") return toProjectedCluster(object as Cluster, orgId);
-  return kind === "NodePool" ? toProjectedNodePool(object as NodePool, orgId, scope) : undefined;
+  return kind === "NodePool" ? toProjectedNodePool(object as NodePool, orgId, parentId) : undefined;
 }
 
 /** An object by its public id and its place in the Kubernetes API. */

@@ -273,7 +273,7 @@ test("what was authorized before, and a dry run, do not wait for the lock of the
   onTestFinished(end);
   const path = `${clusters}/${clusterId}/nodepools/${pool.id}?dry_run=true`;
   expect((await api.request("PUT", path, { body: { desired_nodes: 2 } })).status).toBe(200);
-  const change = { settings: { desiredNodes: 3 }, fixed: {} };
+  const change = { settings: { desiredNodes: 3 }, immutable: {} };
   const { object } = await updateNodePool(api.deps, asAuthorized(author), pool, change);
   expect(object.object.spec.desiredNodes).toBe(3);
 });
@@ -290,7 +290,7 @@ test("a dry run of an object that keeps changing is not tried again once its cli
     throw new KubeError({ status: 409, reason: "Conflict", kubeMessage: "it has changed" });
   };
   const deps = { ...api.deps, kube: { ...api.deps.kube, jsonPatch } };
-  const change = { settings: { desiredNodes: 2 }, fixed: {} };
+  const change = { settings: { desiredNodes: 2 }, immutable: {} };
   const caller = { ...asAuthorized(author), slot: { signal: client.signal } } as Caller;
   const dryRun = updateNodePool(deps, caller, pool, change, { dryRun: true });
   await expect(dryRun).rejects.toEqual(clientDisconnected(client.signal.reason));

@@ -13,6 +13,7 @@ import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { ApiError, notFound } from "../../http/errors.ts";
 import { hasRecord, type ProjectedObject, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
+import { abandonCreate, deleteCreatedObjects, insertAbandoned, stillDeleting } from "./abandon.ts";
 import {
   type Collection,
   kindOf,
@@ -21,11 +22,10 @@ import {
   type WriteRequest,
   type WriteResult,
 } from "./collection.ts";
-import { insertGivenUp, removeMade, stillDeleting, undoCreate } from "./given-up.ts";
 import {
   completeIntents,
   insertIntents,
-  isGivenUp,
+  isAbandoned,
   listCreate,
   requireFreeName,
   resumeCreate,
@@ -89,7 +89,7 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
     // What an earlier attempt wrote may exist, although this one did not get so far: the job `write-intents` finds out.
     const isComplete = objects.length === intents.length;
     const isWithoutEffect = (!isComplete && isNotApplied(error)) || error instanceof ApiError;
-    if (isWithoutEffect && !isResumed) await undoCreate(deps, intents, intents.slice(0, objects.length));
+    if (isWithoutEffect && !isResumed) await abandonCreate(deps, intents, intents.slice(0, objects.length));
     throw toRefusal(error, collection.wireNames);
   }
   await completeCreate(deps, intents, objects);
@@ -121,7 +121,7 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
       return { intents: undefined, isResumed: false };
     await requireParent?.(tx);
     const earlier = await resumeCreate(tx, created.id);
-    if (earlier.some(isGivenUp)) throw stillDeleting();
+    if (earlier.some(isAbandoned)) throw stillDeleting();
     if (earlier.length > 0) return { intents: earlier, isResumed: true };
     await check?.(tx);
     await requireFreeName(tx, collection, created.name, created.id);
@@ -212,13 +212,13 @@ export async function readClusterState(
   if (last?.kind !== "NodePool") return undefined;
   const { spec } = last.object as NodePool;
   const cluster = await kube.get(clusterKind, last.namespace, spec.clusterName);
-  if (cluster === undefined || idOf(cluster)?.toLowerCase() !== last.scope) return "deleted";
+  if (cluster === undefined || idOf(cluster)?.toLowerCase() !== last.parentId) return "deleted";
   return cluster.metadata.deletionTimestamp === undefined ? "active" : "deleting";
 }
 
 /**
- * Commits a create whose last object exists or existed; a second call for the same create records nothing again. Throws 409 conflict
- * for one that was given up meanwhile: what it has made is deleted.
+ * Commits a create whose last object exists or existed; a second call for the same create records nothing again. Throws
+ * 409 conflict for one that was abandoned meanwhile: what it has made is deleted.
  */
 export async function completeCreate(
   deps: CreateDeps,
@@ -232,14 +232,14 @@ export async function completeCreate(
   });
   const isCompleted = await deps.db.transaction(async (tx) => {
     if (!(await completeIntents(tx, intents)) && !(await wasCompleted(tx, intents))) {
-      await insertGivenUp(tx, intents);
+      await insertAbandoned(tx, intents);
       return false;
     }
     await projectObservations(tx, observations, deps.config);
     return true;
   });
   if (isCompleted) return;
-  await removeMade(deps, intents);
+  await deleteCreatedObjects(deps, intents);
   throw stillDeleting();
 }
 

@@ -1,3 +1,4 @@
+export { abandonCreate } from "./abandon.ts";
 export {
   type Collection,
   createObjectName,
@@ -8,7 +9,6 @@ export {
   type WriteResult,
 } from "./collection.ts";
 export { createObject } from "./create-object.ts";
-export { undoCreate } from "./given-up.ts";
 export {
   completeIntents,
   hasPendingCreates,

@@ -12,8 +12,8 @@ import { type WriteIntent, writeIntents } from "../table.ts";
 import type { Collection } from "./collection.ts";
 
 const IN_FLIGHT_RETRY_SECONDS = 10;
-/** See isGivenUp. */
-export const IS_NOT_GIVEN_UP = sql`coalesce(${writeIntents.entry} ->> 'result', '') <> 'failed'`;
+/** See isAbandoned. */
+export const IS_NOT_ABANDONED = sql`coalesce(${writeIntents.entry} ->> 'result', '') <> 'failed'`;
 
 /** One write that is about to be made, and its audit row. */
 export interface IntendedWrite {
@@ -22,7 +22,7 @@ export interface IntendedWrite {
   objectId: string;
   /** The display name that the object takes; undefined when it takes none. */
   name?: string | undefined;
-  /** What the object counts afterwards; default nothing. */
+  /** What the object uses of the quotas afterwards; default nothing. */
   amounts?: QuotaAmounts | undefined;
   /** The metadata of the object that was read, or of the one to be created. */
   metadata: ObjectMeta;
@@ -52,7 +52,7 @@ export async function insertIntents(
       verb,
       orgId: collection.orgId,
       objectId,
-      scope: collection.parent.id,
+      parentId: collection.parent.id,
       nameKey: name?.toLowerCase() ?? null,
       ...amounts,
       namespace: metadata.namespace ?? "",
@@ -114,36 +114,36 @@ async function findNameUse(
 }
 
 /**
- * Removes those of these intents that are still there, and returns them; those of a create that was given up stay. Call it for one of
- * several objects in a transaction.
+ * Removes those of these intents that are still there, and returns them; those of an abandoned create stay. Two calls
+ * in one transaction, each of which locks its rows in order, could deadlock with another process: pass all at once.
  */
 export async function removeIntents(
   tx: Queryable,
   intents: readonly Pick<WriteIntent, "id" | "groupId">[],
 ): Promise<WriteIntent[]> {
   const groupIds = intents.map(({ groupId }) => groupId);
-  // Giving a create up marks one of its rows: only once they are locked does a statement see whether it is done.
+  // Lock the rows first, then read whether the create was abandoned: one of them says it.
   const group = await tx
     .select({ id: writeIntents.id, groupId: writeIntents.groupId, entry: writeIntents.entry })
     .from(writeIntents)
     .where(inArray(writeIntents.groupId, groupIds))
     .orderBy(asc(writeIntents.id))
     .for("update");
-  const givenUp = new Set(group.filter(isGivenUp).map(({ groupId }) => groupId));
-  const ids = intents.filter(({ groupId }) => !givenUp.has(groupId)).map(({ id }) => id);
+  const abandoned = new Set(group.filter(isAbandoned).map(({ groupId }) => groupId));
+  const ids = intents.filter(({ groupId }) => !abandoned.has(groupId)).map(({ id }) => id);
   if (ids.length === 0) return [];
   return tx
     .delete(writeIntents)
-    .where(and(inArray(writeIntents.id, ids), IS_NOT_GIVEN_UP))
+    .where(and(inArray(writeIntents.id, ids), IS_NOT_ABANDONED))
     .returning();
 }
 
-/** Whether the job removes what a create has made, of which this is the last intent. */
-export function isGivenUp({ entry }: Pick<WriteIntent, "entry">): boolean {
+/** Whether the create was abandoned; `entry` is that of its last intent. */
+export function isAbandoned({ entry }: Pick<WriteIntent, "entry">): boolean {
   return entry?.result === "failed";
 }
 
-/** Removes the intents of one create and writes its audit row. False when that has been done, or the create was given up. */
+/** Removes the intents of one create and writes its audit row. False when that has been done, or the create was abandoned. */
 export async function completeIntents(tx: Queryable, intents: readonly WriteIntent[]): Promise<boolean> {
   const removed = await removeIntents(tx, intents);
   for (const { author, entry } of removed) if (entry !== null) await recordAudit(tx, author, entry);

@@ -20,7 +20,7 @@ function anIntent(change: Partial<WriteIntent>): WriteIntent {
     verb: "change",
     orgId: "org-1",
     objectId: ID,
-    scope: "cluster-1",
+    parentId: "cluster-1",
     nameKey: null,
     ...NO_AMOUNTS,
     namespace: "org-1",

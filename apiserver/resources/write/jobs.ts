@@ -7,12 +7,12 @@ import { isRepeatable } from "../../http/idempotency/store.ts";
 import { collectErrors, type PeriodicJob, throwFirst } from "../../work/periodic.ts";
 import { findLastSeen, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
+import { abandonStaleCreate } from "./abandon.ts";
 import { kindOf, projectWritten } from "./collection.ts";
 import { completeCreate, readClusterState } from "./create-object.ts";
-import { abandonStaleCreate } from "./given-up.ts";
 import {
   completeWrite,
-  isGivenUp,
+  isAbandoned,
   listCreate,
   listIntentsOf,
   listStaleIntents,
@@ -21,8 +21,8 @@ import {
 
 const EVERY_MS = 15_000;
 /**
- * No change takes this long from the commit of its intent: it has ended, or its process has. An access that takes longer is given
- * up.
+ * No change takes this long from the commit of its intent: it has ended, or its process has. An access that takes
+ * longer is abandoned.
  */
 const STALE_SECONDS = 60;
 /** A client may repeat its create by its Idempotency-Key until then; afterwards what it left is deleted. */
@@ -60,7 +60,7 @@ async function sweepBatch(
   return collectErrors([...byObject.values()], signal, async (intents) => {
     const [first] = intents;
     if (first?.verb === "create") await sweepCreate(deps, first);
-    else await settleIntents(deps, intents);
+    else await resolveIntents(deps, intents);
   });
 }
 
@@ -74,18 +74,18 @@ async function sweepCreate(deps: Deps, last: WriteIntent): Promise<void> {
   const intents = await listCreate(db, last.groupId);
   if (intents.length === 0) return;
   const objects = await Promise.all(intents.map((intent) => readObject(deps, intent)));
-  if (!(await isUseless(deps, last)) && (await isCreated(deps, last, objects.at(-1)))) {
+  if (!(await mustBeAbandoned(deps, last)) && (await isCreated(deps, last, objects.at(-1)))) {
     await completeCreate(deps, intents, objects);
     log.info({ id }, "completed a create that was left unfinished");
     return;
   }
   if (await abandonStaleCreate(deps, last.groupId, await findAbandonSeconds(deps, intents)))
-    log.info({ id }, "undid a create that was left unfinished");
+    log.info({ id }, "abandoned a create that was left unfinished");
 }
 
 /** Whether what a create has made is to be removed, although its last object may exist. */
-async function isUseless({ kube }: Pick<Deps, "kube">, last: WriteIntent): Promise<boolean> {
-  if (last.kind === "ClusterAccess" || isGivenUp(last)) return true;
+async function mustBeAbandoned({ kube }: Pick<Deps, "kube">, last: WriteIntent): Promise<boolean> {
+  if (last.kind === "ClusterAccess" || isAbandoned(last)) return true;
   return (await readClusterState(kube, [last])) === "deleted";
 }
 
@@ -108,21 +108,21 @@ async function readObject(
 }
 
 /**
- * How long a create may stay unfinished. One of a single object has left nothing, and one that is given up is resumed by none, so
- * that a repeated one begins anew.
+ * How long a create may stay unfinished. One of a single object has left nothing, and an abandoned one is resumed by
+ * none, so that a repeated one begins anew.
  */
 async function findAbandonSeconds(
   { db }: Pick<Deps, "db">,
   intents: readonly WriteIntent[],
 ): Promise<number> {
   const last = intents.at(-1);
-  if (last === undefined || intents.length === 1 || isGivenUp(last)) return STALE_SECONDS;
+  if (last === undefined || intents.length === 1 || isAbandoned(last)) return STALE_SECONDS;
   const isKeyed = await isRepeatable(db, last.objectId);
   return isKeyed ? ABANDON_SECONDS : ABANDON_UNKEYED_SECONDS;
 }
 
 /** From a live read: writes that had their effect get their audit rows; the other stale ones were never made. */
-async function settleIntents({ config, db, kube, log }: Deps, stale: readonly WriteIntent[]): Promise<void> {
+async function resolveIntents({ config, db, kube, log }: Deps, stale: readonly WriteIntent[]): Promise<void> {
   const [first] = stale;
   if (first === undefined) return;
   // Before the live read: a later write may build on one of these, and then writes its audit row itself.
@@ -136,7 +136,7 @@ async function settleIntents({ config, db, kube, log }: Deps, stale: readonly Wr
     await removeIntents(tx, stale);
     if (object?.id === first.objectId) await projectObservations(tx, [{ object }], config);
   });
-  log.info({ name: first.name, stale: stale.length, written: written.length }, "settled stale write intents");
+  log.info({ name: first.name, stale: stale.length, written: written.length }, "resolved stale intents");
 }
 
 /**

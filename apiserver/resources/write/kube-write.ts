@@ -48,7 +48,7 @@ export async function createOrFind<T extends KubeObject>(
     return { ...created, metadata: { ...created.metadata, resourceVersion } };
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
-    // A full Namespace is refused before its objects are looked at, and this one may be among them.
+    // A ResourceQuota refuses the create before its name is checked; the object may exist already.
     if (error.isAlreadyExists || (error.isQuotaExceeded && !dryRun))
       return findCreated(kube, kind, object, error);
     if (dryRun || error.isAborted || isNotApplied(error)) throw error;
@@ -109,21 +109,21 @@ export async function deleteLive<T extends KubeObject>(
   });
   if (dryRun) return isStale ? undefined : { object: asDeleting(live, now), deleted: false };
   const read = kube.get(kind, namespace, name, { timeoutMs: READ_BACK_MS });
-  const left = await read.catch(() => {
-    // A conflict may be with the first of two attempts, which was made; what was accepted is answered unread.
+  const after = await read.catch(() => {
+    // The conflict may come from our own first attempt. An accepted deletion is reported without the read.
     if (isStale) throw new KubeError({ status: 0, reason: "Unreachable", kubeMessage: "not confirmed" });
     return asDeleting(live, now);
   });
-  const deleted = left === undefined || left.metadata.uid !== uid;
+  const deleted = after === undefined || after.metadata.uid !== uid;
   if (deleted) return { object: asDeleting(live, now), deleted };
-  return isStale && left.metadata.deletionTimestamp === undefined ? undefined : { object: left, deleted };
+  return isStale && after.metadata.deletionTimestamp === undefined ? undefined : { object: after, deleted };
 }
 
-/** The object as the Kubernetes API marks one that is being deleted: that is a new generation. */
+/** The object as the Kubernetes API has one that is being deleted: with a new generation. */
 function asDeleting<T extends KubeObject>(object: T, now: Date): T {
   const { deletionTimestamp = now.toISOString(), generation = 1, finalizers = [] } = object.metadata;
-  const marks = { deletionTimestamp, generation: generation + (finalizers.length > 0 ? 1 : 0) };
-  return { ...object, metadata: { ...object.metadata, ...marks } };
+  const deletion = { deletionTimestamp, generation: generation + (finalizers.length > 0 ? 1 : 0) };
+  return { ...object, metadata: { ...object.metadata, ...deletion } };
 }
 
 /** The object after a write whose response was lost. Throws the write's own error when it is missing or cannot be read. */
@@ -262,9 +262,9 @@ function operation(
 }
 
 /**
- * The manager that owns one field of an object's spec (a dotted path) by server-side apply; undefined when no manager but
- * `self` applies it. Entries of plain updates do not count: what `kubectl edit` set may be changed by REST, what GitOps
- * applies may not, for it would be set back. Format: structured-merge-diff's fieldsV1,
+ * The manager that owns one field of an object's spec (a dotted path) by server-side apply; undefined when no manager
+ * but `self` applies it. Entries of plain updates do not count: what `kubectl edit` set may be changed by REST, what
+ * GitOps applies may not, for GitOps would revert it. Format: structured-merge-diff's fieldsV1,
  * `{"f:spec": {"f:desiredNodes": {}}}`.
  */
 export function findApplyOwner(
@@ -294,7 +294,7 @@ export function requireUnmanaged(
     if (owner !== undefined)
       throw new ApiError(
         "managed_elsewhere",
-        `${wireNames[field] ?? field} is managed by ${owner}; change it there, or it would be set back.`,
+        `${wireNames[field] ?? field} is managed by ${owner}; change it there, otherwise that manager reverts it.`,
       );
   }
 }

@@ -10,7 +10,7 @@ const TIMEOUT_MS = 5_000;
 const KEPT_TIMEOUT_MS = 2_000;
 
 /**
- * Has the Namespace marked before a change after which the object is protected: by `deletionProtection`, or, where that is undefined,
+ * Has the Namespace labelled before a change after which the object is protected: by `deletionProtection`, or, where that is undefined,
  * as before. Call it after the commit of the change's intent. Throws what `protectNamespace` and `keepNamespaceProtected` throw.
  */
 export async function protectForChange(
@@ -23,21 +23,21 @@ export async function protectForChange(
 }
 
 /**
- * Marks the Namespace of an object that is protected next, between the commit of its intent and its write: from then on the
- * Namespace is not deleted either, and the mark stays while the intent or the protection is there. Throws 409 conflict for a Namespace
- * that is being deleted, and a KubeError.
+ * Labels the Namespace of an object that is protected next, between the commit of its intent and its write: from then
+ * on the Namespace is not deleted either, and the label stays while the intent or the protection is there. Throws 409
+ * conflict for a Namespace that is being deleted, and a KubeError.
  */
 export async function protectNamespace(
   kube: Pick<KubeClient, "mergePatch">,
   object: Protectable,
 ): Promise<void> {
-  refuseDeletion(await markNamespace(kube, object, TIMEOUT_MS));
+  refuseDeletion(await labelNamespace(kube, object, TIMEOUT_MS));
 }
 
 /**
- * Has the Namespace marked of an object that is protected already, as by kubectl a moment ago; one that is marked stays as it is, for
- * whatever it is. Call it when a removal of the mark that began before the object was read has ended: under the organization's
- * lock, or after the commit of an intent, which took it. Throws 409 conflict for a Namespace that is being deleted, and a KubeError.
+ * Has the Namespace labelled of an object that is protected already, as by kubectl a moment ago; a label stays, whichever object it
+ * names. Call it when a removal of the label that began before the object was read has ended: under the organization's lock, or
+ * after the commit of an intent, which took it. Throws 409 conflict for a Namespace that is being deleted, and a KubeError.
  */
 export async function keepNamespaceProtected(
   kube: Pick<KubeClient, "get" | "mergePatch">,
@@ -45,8 +45,8 @@ export async function keepNamespaceProtected(
 ): Promise<void> {
   const { namespace = "" } = object.metadata;
   const found = await kube.get(namespaceKind, undefined, namespace, { timeoutMs: KEPT_TIMEOUT_MS });
-  const isMarked = found?.metadata.labels?.[LABEL_PROTECTED] !== undefined;
-  refuseDeletion(isMarked ? found : await markNamespace(kube, object, KEPT_TIMEOUT_MS));
+  const hasLabel = found?.metadata.labels?.[LABEL_PROTECTED] !== undefined;
+  refuseDeletion(hasLabel ? found : await labelNamespace(kube, object, KEPT_TIMEOUT_MS));
 }
 
 function refuseDeletion({ metadata }: Namespace): void {
@@ -56,7 +56,7 @@ function refuseDeletion({ metadata }: Namespace): void {
   throw new ApiError("conflict", message, { retryAfterSeconds: RETRY_SECONDS });
 }
 
-function markNamespace(
+function labelNamespace(
   kube: Pick<KubeClient, "mergePatch">,
   object: Protectable,
   timeoutMs: number,

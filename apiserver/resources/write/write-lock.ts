@@ -23,14 +23,14 @@ export async function withWriteLock<T>(
 ): Promise<T> {
   const key = `${kindName} ${namespace}/${name}`;
   const until = performance.now() + withinMs;
-  const free = writeLocks.tryTake(key);
-  if (free === undefined && writeLocks.countWaiting(key) >= MAX_WAITING)
+  const release = writeLocks.tryTake(key);
+  if (release === undefined && writeLocks.countWaiting(key) >= MAX_WAITING)
     throw new ApiError("rate_limited", `Too many requests wait to change the ${noun}; try again.`, {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
-  const end = free ?? (await waitForLock(writeLocks, slot, { key, noun, withinMs }));
+  const end = release ?? (await waitForLock(writeLocks, slot, { key, noun, withinMs }));
   try {
-    // The lock is held meanwhile: the order stays, and since no one waits for a lock with a slot, there is no deadlock.
+    // The lock is held meanwhile: the order stays, and as no one waits for a lock while holding a slot, there is no deadlock.
     await slot.acquire();
     if (performance.now() > until) throw beingChanged(noun);
     return await write();

@@ -36,7 +36,7 @@ interface ChangeDecision<E> extends AuditedDecision<E>, Pick<ObjectPatch, "spec"
   fields?: readonly string[];
   /** The display name that the object takes; it must be free in the parent. */
   name?: string | undefined;
-  /** What the object counts afterwards; default nothing. */
+  /** What the object uses of the quotas afterwards; default nothing. */
   amounts?: QuotaAmounts;
 }
 
@@ -54,9 +54,9 @@ interface DeleteRequest<P, E> extends WriteRequest {
 }
 
 /**
- * How long a write is tried anew. An attempt that begins at its end takes at most 35 s more: 5 s for the mark of the Namespace,
- * 25 s for the write, 5 s for a read. A request that waited before may be answered 503 by its deadline; an attempt that has begun
- * goes on.
+ * How long a write is tried anew. An attempt that begins at the end of this time takes at most 35 s more: 5 s for the
+ * label of the Namespace, 25 s for the write, 5 s for a read. A request that waited before may be answered 503 by its
+ * deadline; an attempt that has begun goes on.
  */
 const RETRY_FOR_MS = 25_000;
 
@@ -261,7 +261,7 @@ async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
 }
 
 /**
- * The result of a request that changes nothing, with the mark of a protected object's Namespace. Throws what `caller.confirm`
+ * The result of a request that changes nothing, with the label of a protected object's Namespace. Throws what `caller.confirm`
  * throws (only who it confirms is shown the record), what `check` throws and what `keepNamespaceProtected` throws.
  */
 async function resultWithoutWrite<T extends KubeObject, P extends ObjectRef, E>(

@@ -1,5 +1,5 @@
 import type { Database } from "../../db/client.ts";
-import { type EventPosition, type FeedKey, listNextEvents, type StoredEvent } from "../../events/feed.ts";
+import { type EventPosition, type FeedEntry, type FeedKey, listNextEvents } from "../../events/feed.ts";
 import { presentEvent } from "../present.ts";
 import { formatMessage } from "./sse.ts";
 
@@ -116,7 +116,7 @@ async function serve(db: Database, requests: readonly Request[]): Promise<readon
   return requests.slice(last + 1);
 }
 
-function toChunk(events: readonly StoredEvent[]): Chunk | undefined {
+function toChunk(events: readonly FeedEntry[]): Chunk | undefined {
   const [first] = events;
   const last = events.at(-1);
   if (first === undefined || last === undefined) return undefined;

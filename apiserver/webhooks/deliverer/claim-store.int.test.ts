@@ -178,7 +178,7 @@ describe("a claim of a process that died", () => {
 describe("a completion", () => {
   test("writes what was sent and what came back, but not of a delivery that the purge of that has passed", async () => {
     const [old = "", recent = ""] = await store.addDeliveries(webhookId, 2);
-    await store.setQueue(webhookId, { answersPurgedTo: old });
+    await store.setQueue(webhookId, { responsesPurgedTo: old });
     await complete(await claim(), FAILURE);
     const written = {
       deliveryId: recent,

@@ -54,7 +54,7 @@ interface LockedQueue extends EndpointHealth {
   webhookId: string;
   claims: DeliveryClaim[];
   nowMs: number;
-  answersPurgedTo: string | null;
+  responsesPurgedTo: string | null;
 }
 
 interface DeliveryChange {
@@ -87,8 +87,8 @@ export async function completeDeliveries(
       if (outcome.kind === "postponed")
         queue.pausedUntilMs = Math.max(queue.pausedUntilMs ?? 0, queue.nowMs + POSTPONE_MS);
       if (outcome.kind !== "attempted") return outcome.kind;
-      // Nothing that came back is kept of a delivery that purgeAnswers has passed.
-      const isOld = delivery.id <= (queue.answersPurgedTo ?? "");
+      // Nothing that came back is kept of a delivery that purgeResponses has passed.
+      const isOld = delivery.id <= (queue.responsesPurgedTo ?? "");
       const attempted = isOld ? { ...outcome, responseHeaders: null, responseBody: null } : outcome;
       const change = decide(queue, delivery, attempted, random());
       changes.push(change);
@@ -98,7 +98,7 @@ export async function completeDeliveries(
     await saveAttempts(tx, changes);
     await saveQueues(
       tx,
-      [...queues.values()].map(({ webhookId, claims, nowMs: _nowMs, answersPurgedTo: _to, ...health }) => ({
+      [...queues.values()].map(({ webhookId, claims, nowMs: _nowMs, responsesPurgedTo: _to, ...health }) => ({
         webhookId,
         claims,
         health,
@@ -176,7 +176,7 @@ async function lockQueues(tx: Queryable, completions: readonly Completion[]): Pr
       consecutive_failures as "consecutiveFailures", exhausted_events as "exhaustedEvents",
       ${ms("failing_since")} as "failingSinceMs", ${ms("paused_until")} as "pausedUntilMs",
       ${ms("failure_reported_at")} as "failureReportedAtMs", ${ms("last_delivery_at")} as "lastAttemptAtMs",
-      last_status_code as "lastStatusCode", answers_purged_to as "answersPurgedTo"
+      last_status_code as "lastStatusCode", answers_purged_to as "responsesPurgedTo"
     from webhook_queues
     where webhook_id in (select value::uuid from json_array_elements_text(${ids}::text::json))
     order by webhook_id for update`);

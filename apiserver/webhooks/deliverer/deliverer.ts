@@ -17,7 +17,7 @@ const POLL_MS = 1000;
 const MIN_CLAIM_INTERVAL_MS = 10;
 /** With fewer free slots than this part, the next claim waits for more of them, for about `BUSY_POLL_MS`. */
 const CLAIM_SHARE = 0.25;
-/** Deliveries that wait for their completion to be written, for each attempt at once; more are not claimed. */
+/** Deliveries that wait for their completion to be written, per concurrent attempt; more are not claimed. */
 const MAX_UNWRITTEN_PER_ATTEMPT = 2;
 /**
  * While something may be due that is not taken: another process holds its queue, its organization has no capacity, or few

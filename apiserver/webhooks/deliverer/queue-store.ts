@@ -110,7 +110,7 @@ export interface Figures {
   disabled: Record<"gone" | "failing" | "tenant", number>;
 }
 
-/** Counts pending deliveries, including those that are not made of their event yet, and disabled webhooks. */
+/** Counts pending deliveries, including those of events that are not fanned out yet, and disabled webhooks. */
 export async function readDeliveryFigures(db: Queryable): Promise<Figures> {
   const [row] = await db.execute<Omit<Figures, "disabled"> & Figures["disabled"]>(sql`
     select made.count + awaited.count as pending, greatest(made.age, awaited.age) as "oldestSeconds",

@@ -25,17 +25,17 @@ export function purgeDeliveries(db: Queryable, signal: AbortSignal): Promise<voi
   );
 }
 
-/** The newest deliveries of a webhook, of which what came back is kept: up to 32 KiB of each attempt. */
-const ANSWERED_DELIVERIES = 2000;
+/** The newest deliveries of a webhook, whose responses are kept: up to 32 KiB of each attempt. */
+const DELIVERIES_WITH_RESPONSES = 2000;
 
 /** Webhooks of which one statement finds that delivery: it reads the newest 2,000 of each. */
 const WEBHOOKS_AT_ONCE = 50;
 
 /**
- * Removes what came back, headers and body, from the attempts of all but the newest 2,000 deliveries of each webhook. A run
- * goes on where the last one has ended, so that it reads what is new; of what is pending there, a later attempt keeps nothing.
+ * Removes the responses, headers and body, from the attempts of all but the newest 2,000 deliveries of each webhook. A run goes
+ * on where the last one has ended, so that it reads what is new; of what is pending there, a later attempt keeps nothing.
  */
-export async function purgeAnswers(db: Database, signal: AbortSignal): Promise<void> {
+export async function purgeResponses(db: Database, signal: AbortSignal): Promise<void> {
   let after = NIL_ID;
   await repeatBatches(WEBHOOKS_AT_ONCE, signal, async () => {
     const queues = await db.execute<{ webhookId: string; to: string | null }>(sql`
@@ -47,7 +47,7 @@ export async function purgeAnswers(db: Database, signal: AbortSignal): Promise<v
       left join lateral (
         select id from webhook_deliveries
         where webhook_id = queue.webhook_id and id > coalesce(queue.answers_purged_to, ${NIL_ID})
-        order by id desc offset ${ANSWERED_DELIVERIES} limit 1
+        order by id desc offset ${DELIVERIES_WITH_RESPONSES} limit 1
       ) as newest on true
       order by queue.webhook_id`);
     for (const { webhookId, to } of queues)

@@ -15,7 +15,7 @@ interface ConnectionPoolOptions {
   idleTimeoutMs?: number;
   /** Over all origins; the one that is idle for longest makes room. */
   maxIdleConnections?: number;
-  /** After its first request a connection is kept for this long, so that a name that has moved is followed. */
+  /** After its first request a connection is kept for this long, so that a changed DNS record is noticed. */
   maxAgeMs?: number;
 }
 
@@ -137,9 +137,9 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const ADDRESS_TIMEOUT_MS = 1000;
 
 /**
- * Creates what sends webhooks, by POST and HTTP/1.1 over TLS; no redirect is followed, no body decompressed. At every new
- * connection all addresses of the URL's host are checked, one that is refused refuses them all, and only a checked one is
- * connected to. A name that points elsewhere by now is followed after `maxAgeMs` at the latest, by the next connection.
+ * Creates what sends webhooks, by POST and HTTP/1.1 over TLS; no redirect is followed, no body decompressed. At every
+ * new connection all addresses of the URL's host are checked, one that is refused refuses them all, and only a checked
+ * one is connected to. A changed DNS record is noticed after `maxAgeMs` at the latest, by the next connection.
  */
 export function createWebhookSender(options: SenderOptions): Sender {
   const { guard, resolver, timeoutMs = TIMEOUT_MS, maxBodyBytes = MAX_BODY_BYTES } = options;
@@ -183,8 +183,8 @@ export function createWebhookSender(options: SenderOptions): Sender {
 }
 
 /**
- * Replaces a kept connection that the server has closed meanwhile by another. Ends, because each of them has left the pool, and by
- * the deadline.
+ * Replaces a kept connection that the server has closed meanwhile by another. The recursion ends: each of them has left
+ * the pool, and there is a deadline.
  */
 async function exchangeOnOpenConnection(
   request: Parameters<typeof exchange>[0],

@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, type KeyObject, randomBytes } from "node:c
 
 const PREFIX = "whsec_";
 
-/** 32 random bytes are 64 hexadecimal digits: a multiple of four, so that their base64 reading needs no padding. */
+/** 32 random bytes are 64 hexadecimal digits: a multiple of four, so that they are decoded as base64 without padding. */
 const SECRET_BYTES = 32;
 
 export interface SignedHeaders {
@@ -28,7 +28,7 @@ export function createSecret(): string {
 }
 
 /**
- * The key of a signing secret: the base64 reading of the text after `whsec_`, so that the public libraries accept the
+ * The key of a signing secret: the text after `whsec_` decoded as base64, so that the public libraries accept the
  * secret as it was shown. A key object, for Node takes 20 µs more to sign with the bytes themselves.
  */
 export function createSigningKey(secret: string): KeyObject {

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
-import { SLICES } from "./floors.ts";
 import { isTestFile } from "./imports.ts";
+import { SLICES } from "./layers.ts";
 
 const MAX_LINES = 300;
 const GENERATED = /^e2e\/contract\/openapi\/generated\//;

@@ -1,5 +1,5 @@
-import { findBrokenFloor } from "./floors.ts";
 import { type ImportEdge, isTestFile, packageOf } from "./imports.ts";
+import { findBrokenLayer } from "./layers.ts";
 
 const PURE_FILES = /^operator\/[^/]+\/(reconcile|children|conditions|status|summary|events|mirror)\.ts$/;
 const IMPURE_MODULES =
@@ -30,5 +30,5 @@ export function findBrokenRule(edge: ImportEdge): string | undefined {
     return "e2e imports the two programs through their entry points only";
   if (isTestFile(from) || area === "e2e") return undefined;
   if (isTestFile(to) || targetArea === "e2e") return "production code imports no test code";
-  return area === "apiserver" && targetArea === "apiserver" ? findBrokenFloor(from, to) : undefined;
+  return area === "apiserver" && targetArea === "apiserver" ? findBrokenLayer(from, to) : undefined;
 }

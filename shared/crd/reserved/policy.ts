@@ -130,8 +130,8 @@ function changesLabelAlone(label: string): string {
 }
 
 /**
- * Kubernetes cannot limit the right to create Namespaces by their names: the API server has it for those of organizations. Of others that
- * belong to an organization it says that they hold what is protected.
+ * Kubernetes cannot limit the right to create Namespaces by their names: Marina's API server has it for those of
+ * organizations. Of others that belong to an organization it says that they hold what is protected.
  */
 function buildProgramPolicy(users: readonly string[]) {
   const isOwned = `object != null && oldObject != null && has(oldObject.metadata.labels) && '${LABEL_ORG_ID}' in oldObject.metadata.labels`;
@@ -193,8 +193,8 @@ const LIFTS_HOLD = lifts(
 const RESUMES = lifts("(has(PLACE.spec.suspend) && PLACE.spec.suspend)");
 
 /**
- * A change by which the API server would delete the object, or earlier than without it, as REST's `schedulesDeletion`. RBAC is asked
- * last, and the end of a new object is its creator's.
+ * A change by which Marina's API server would delete the object, or earlier than without it, as REST's
+ * `schedulesDeletion`. RBAC is asked last, and the end of a new object is its creator's.
  */
 function toScheduleValidation(schedules: string, what: string, advice: string) {
   const isFree = `request.operation != 'UPDATE' || !has(object.spec.expiresAt) || !(${schedules})`;
@@ -207,8 +207,8 @@ function toScheduleValidation(schedules: string, what: string, advice: string) {
 }
 
 /**
- * Decided by the object as it is when it is deleted. The programs pass: the operator deletes the pools of a deleted cluster, and
- * the API server deletes what it has seen unprotected, in that version.
+ * Decided by the object as it is when it is deleted. The programs pass: the operator deletes the pools of a deleted
+ * cluster, and Marina's API server deletes what it has seen unprotected, in that version.
  */
 function buildProtectionPolicy(users: readonly string[]) {
   const sentence = describeDeletionProtection(`' + ${NOUN} + '`, "' + oldObject.metadata.name + '");

@@ -21,8 +21,8 @@ export const SLICES = [
   "registry",
 ];
 
-/** The floors of the API server, the highest first: a file imports from its own floor and from those below it. */
-const FLOORS: readonly (readonly string[])[] = [
+/** The layers of the API server, the highest first: a file imports from its own layer and from those below it. */
+const LAYERS: readonly (readonly string[])[] = [
   ["main.ts", "background.ts", "check-token.ts", "openapi"],
   ["app.ts"],
   SLICES,
@@ -34,20 +34,20 @@ const FLOORS: readonly (readonly string[])[] = [
   ["db", "work"],
 ];
 
-/** What the floors above the slices may import of one. */
+/** What the layers above the slices may import of one. */
 const ENTRY_FILES = /^(index|(.+-)?routes)\.ts$/;
 
 /** Returns the broken rule when a file of the API server may not import another, both from the repository's root. */
-export function findBrokenFloor(from: string, to: string): string | undefined {
+export function findBrokenLayer(from: string, to: string): string | undefined {
   const [source = "", target = ""] = [from, to].map((file) => file.split("/")[1]);
   if (source === target) return undefined;
   // The configuration is composed of what each slice reads, which needs nothing of the slice.
   if (from === "apiserver/config.ts" && basename(to) === "config.ts") return undefined;
   if (basename(from) === "config.ts" && SLICES.includes(target)) return "a config.ts imports no slice";
-  const [floor, targetFloor] = [floorOf(source), floorOf(target)];
-  if (floor === -1) return `apiserver/${source} has no floor: add it to FLOORS or SLICES`;
-  if (targetFloor === -1) return `apiserver/${target} has no floor: add it to FLOORS or SLICES`;
-  if (targetFloor < floor) return "imports go down only";
+  const [layer, targetLayer] = [layerOf(source), layerOf(target)];
+  if (layer === -1) return `apiserver/${source} has no layer: add it to LAYERS or SLICES`;
+  if (targetLayer === -1) return `apiserver/${target} has no layer: add it to LAYERS or SLICES`;
+  if (targetLayer < layer) return "imports go down only";
   if (!SLICES.includes(target)) return undefined;
   if (!SLICES.includes(source))
     return ENTRY_FILES.test(basename(to))
@@ -59,6 +59,6 @@ export function findBrokenFloor(from: string, to: string): string | undefined {
   return basename(to) === "index.ts" ? undefined : "a slice imports another slice's index.ts only";
 }
 
-function floorOf(name: string): number {
-  return FLOORS.findIndex((floor) => floor.includes(name));
+function layerOf(name: string): number {
+  return LAYERS.findIndex((layer) => layer.includes(name));
 }

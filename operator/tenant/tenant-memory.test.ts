@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTenantRecords } from "./tenant-records.ts";
+import { createTenantMemory } from "./tenant-memory.ts";
 
 const AT = "2026-01-01T00:00:00Z";
 const LATER = "2026-01-01T01:00:00Z";
@@ -9,7 +9,7 @@ const ONE = { count: 1, names: ["ann"] };
 test("only what differs from the last time is reported, with the time of that", () => {
   let now = AT;
   const told: string[] = [];
-  const records = createTenantRecords({
+  const records = createTenantMemory({
     now: () => new Date(now),
     onChange: (key) => told.push(key),
   });

@@ -9,9 +9,9 @@ import type { Deps } from "../../deps.ts";
 import { ApiError } from "../../http/errors.ts";
 import { type WriteIntent, writeIntents } from "../table.ts";
 import { kindOf } from "./collection.ts";
-import { IS_NOT_GIVEN_UP, inOrder, isStale, listCreate } from "./intents.ts";
+import { IS_NOT_ABANDONED, inOrder, isStale, listCreate } from "./intents.ts";
 
-type UndoDeps = Pick<Deps, "db" | "kube" | "log">;
+type AbandonDeps = Pick<Deps, "db" | "kube" | "log">;
 
 /** 409 conflict while what an earlier attempt has made is being deleted. */
 export function stillDeleting(): ApiError {
@@ -30,7 +30,7 @@ export async function abandonStaleCreate(
   groupId: string,
   olderThanSeconds: number,
 ): Promise<boolean> {
-  const intents = await giveUp(db, and(eq(writeIntents.groupId, groupId), isStale(olderThanSeconds)));
+  const intents = await markAbandoned(db, and(eq(writeIntents.groupId, groupId), isStale(olderThanSeconds)));
   if (intents.length === 0) return false;
   for (const intent of intents) {
     // Another leader may have ended it a moment ago: what is there now is of a repetition.
@@ -45,11 +45,11 @@ export async function abandonStaleCreate(
 }
 
 /**
- * Undoes a create of which these objects may have been written, and leaves nothing, unless a repetition has resumed it since its
- * intents were read, or that job has given it up. What fails here is left to the job `write-intents`.
+ * Undoes a create of which these objects may have been written, and leaves nothing, unless a repetition has resumed it
+ * since its intents were read, or the job `write-intents` has abandoned it. What fails here is left to that job.
  */
-export async function undoCreate(
-  deps: UndoDeps,
+export async function abandonCreate(
+  deps: AbandonDeps,
   intents: readonly WriteIntent[],
   written: readonly WriteIntent[],
 ): Promise<void> {
@@ -58,18 +58,18 @@ export async function undoCreate(
   try {
     const isUnresumed = sql`date_trunc('milliseconds', ${writeIntents.startedAt}) = ${first.startedAt.toISOString()}::timestamptz`;
     const isOurs = and(inArray(writeIntents.id, idsOf(intents)), isUnresumed);
-    // What the job has given up, it deletes.
-    if ((await giveUp(deps.db, and(isOurs, IS_NOT_GIVEN_UP))).length < intents.length) return;
+    // What the job has abandoned, it deletes.
+    if ((await markAbandoned(deps.db, and(isOurs, IS_NOT_ABANDONED))).length < intents.length) return;
   } catch (error) {
     warn(deps, intents, error);
     return;
   }
-  await removeMade(deps, intents, written);
+  await deleteCreatedObjects(deps, intents, written);
 }
 
-/** Deletes what a create has made that was given up, and its intents. What fails here is left to the job `write-intents`. */
-export async function removeMade(
-  deps: UndoDeps,
+/** Deletes what an abandoned create has made, and its intents. What fails here is left to the job `write-intents`. */
+export async function deleteCreatedObjects(
+  deps: AbandonDeps,
   intents: readonly WriteIntent[],
   written: readonly WriteIntent[] = intents,
 ): Promise<void> {
@@ -87,11 +87,11 @@ function warn({ log }: Pick<Deps, "log">, intents: readonly WriteIntent[], error
 }
 
 /**
- * Stores the intents of a create again, as given up, that was given up and removed while it was still being written: a repetition is
- * refused, and the job deletes what was made, until `removeMade` has. They reserve nothing. Throws 409 conflict when a
- * repetition has begun anew.
+ * Stores the intents of a create again that was abandoned, and they removed, while it was still being written: a
+ * repetition is refused, and the job deletes what was made, until `deleteCreatedObjects` has. They reserve nothing.
+ * Throws 409 conflict when a repetition has begun anew.
  */
-export async function insertGivenUp(tx: Queryable, intents: readonly WriteIntent[]): Promise<void> {
+export async function insertAbandoned(tx: Queryable, intents: readonly WriteIntent[]): Promise<void> {
   const rows = intents.map((intent) => ({
     ...intent,
     ...NO_AMOUNTS,
@@ -104,10 +104,10 @@ export async function insertGivenUp(tx: Queryable, intents: readonly WriteIntent
 }
 
 /**
- * Gives up a create: no request resumes it any more, nor hands out what it made. Returns its intents, also when it was given up
- * before; none when it was completed, or resumed since.
+ * Marks a create as abandoned: no request resumes it any more, nor hands out what it made. Returns its intents, also
+ * when it was before; none when it was completed, or resumed since.
  */
-async function giveUp(db: Queryable, which: SQL | undefined): Promise<WriteIntent[]> {
+async function markAbandoned(db: Queryable, which: SQL | undefined): Promise<WriteIntent[]> {
   const rows = await db
     .update(writeIntents)
     .set({ entry: sql`jsonb_set(${writeIntents.entry}, '{result}', '"failed"')` })
@@ -116,7 +116,7 @@ async function giveUp(db: Queryable, which: SQL | undefined): Promise<WriteInten
   return inOrder(rows);
 }
 
-/** Removes these intents of a create that was given up, not those of its repetition. */
+/** Removes these intents of an abandoned create, not those of its repetition. */
 async function deleteIntents(tx: Queryable, intents: readonly WriteIntent[]): Promise<WriteIntent[]> {
   return tx
     .delete(writeIntents)

@@ -41,8 +41,8 @@ function slowly(meanwhile: () => Promise<unknown>): Deps {
   return { ...api.deps, kube: { ...kube, create: slow } };
 }
 
-/** Lets two minutes pass for a create without a key, in which the sweep gives it up. */
-async function giveUp({ clusterId }: NewCluster): Promise<void> {
+/** Lets two minutes pass for a create without a key, in which the sweep abandons it. */
+async function abandon({ clusterId }: NewCluster): Promise<void> {
   await api.deps.db
     .update(writeIntents)
     .set({ startedAt: sql`now() - interval '121 seconds'` })
@@ -71,11 +71,11 @@ async function readOutcome(request: NewCluster) {
   };
 }
 
-describe("a create without a key that goes on after it was given up", () => {
+describe("a create without a key that goes on after it was abandoned", () => {
   test("is refused, and leaves no cluster without its pools", async () => {
-    const request = aCreateRequest(orgId, "Given up");
+    const request = aCreateRequest(orgId, "Abandoned");
     const creating = create(
-      slowly(() => giveUp(request)),
+      slowly(() => abandon(request)),
       request,
     );
     await expect(creating).rejects.toMatchObject({ code: "conflict", retryAfterSeconds: 5 });
@@ -83,21 +83,21 @@ describe("a create without a key that goes on after it was given up", () => {
   });
 
   test("leaves what it has made to the sweep when it cannot delete it, and a repetition is refused until then", async () => {
-    const request = aCreateRequest(orgId, "Given up and left");
-    const deps = slowly(() => giveUp(request));
+    const request = aCreateRequest(orgId, "Abandoned and left");
+    const deps = slowly(() => abandon(request));
     const remove = () => Promise.reject(new Error("no connection"));
     const creating = create({ ...deps, kube: { ...deps.kube, delete: remove } }, request);
     await expect(creating).rejects.toMatchObject({ code: "conflict" });
     await expect(create(api.deps, request)).rejects.toMatchObject({ code: "conflict", retryAfterSeconds: 5 });
-    await giveUp(request);
+    await abandon(request);
     expect(await readOutcome(request)).toMatchObject({ intents: 0, objects: [] });
   });
 
   test("succeeds when a repetition has made it anew meanwhile", async () => {
-    const request = aCreateRequest(orgId, "Given up and repeated");
+    const request = aCreateRequest(orgId, "Abandoned and repeated");
     const creating = create(
       slowly(async () => {
-        await giveUp(request);
+        await abandon(request);
         await waitFor("the repetition", () => create(api.deps, request));
       }),
       request,
@@ -111,7 +111,7 @@ describe("a create without a key that goes on after it was given up", () => {
   });
 });
 
-test("a repetition of a create that was given up is refused while its last object is being deleted", async () => {
+test("a repetition of a create that was abandoned is refused while its last object is being deleted", async () => {
   const request = aCreateRequest(orgId, "Not gone yet");
   const { kube } = api.deps;
   const find: Deps["kube"]["create"] = async (kind, ...others) => {
@@ -156,7 +156,7 @@ describe("a create that is refused", () => {
   });
 });
 
-test("a create that is given up while it is being completed is refused, and stays to be undone", async () => {
+test("a create that is abandoned while it is being completed is refused, and stays to be undone", async () => {
   const request = aCreateRequest(orgId, "Both at once");
   const killed = slowly(() => Promise.reject(new Error("killed")));
   await expect(create(killed, request)).rejects.toThrow("killed");

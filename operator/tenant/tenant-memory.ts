@@ -6,7 +6,7 @@ import { formatTime } from "../../shared/program/time.ts";
 import type { FoundAdmins } from "./foreign-admins.ts";
 
 /** What this process knows of the rights in a tenant cluster, and of its registration; a part that it has not read is missing. */
-export interface TenantRecord {
+export interface TenantFindings {
   foreignAdmins?: ForeignAdmins;
   /** The generation of the admin credentials that alone has a right. */
   credentialsGeneration?: number;
@@ -27,24 +27,24 @@ export interface RecordedRegistration extends RegistrationOutcome {
 }
 
 /** Keeps what was found in each tenant cluster, for the status of the cluster. */
-export interface TenantRecords {
+export interface TenantMemory {
   recordAdmins(key: string, found: FoundAdmins): void;
   recordGeneration(key: string, generation: number): void;
   recordRegistration(key: string, outcome: RecordedRegistration | undefined): void;
-  find(key: string): TenantRecord;
+  find(key: string): TenantFindings;
   forget(key: string): void;
 }
 
-interface RecordsOptions {
+interface MemoryOptions {
   now: () => Date;
   /** Called when something else is found than before. */
   onChange: (key: string) => void;
 }
 
-export function createTenantRecords({ now, onChange }: RecordsOptions): TenantRecords {
-  const records = new Map<string, TenantRecord>();
+export function createTenantMemory({ now, onChange }: MemoryOptions): TenantMemory {
+  const records = new Map<string, TenantFindings>();
 
-  function set(key: string, part: TenantRecord): void {
+  function set(key: string, part: TenantFindings): void {
     records.set(key, { ...records.get(key), ...part });
     onChange(key);
   }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Packages } from "../../shared/crd/published-config.ts";
-import { composeUnknownPlan, findTermsProblem } from "./package.ts";
+import { composeUnknownPlan, findTermsProblem } from "./service-plan.ts";
 import { aCluster, observeBlue } from "./testing.ts";
 
 const CREATED_AT = "2026-11-01T10:00:00Z";

@@ -9,10 +9,9 @@ import { chooseRequested, type RequestedUpgrade } from "./upgrade-gate.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
 
 /**
- * Why a cluster cannot have what it specifies by the terms of its service plan, its package; undefined = it can. A retired plan
- * stays on the clusters that were created before, and terms whose number of replicas changed do not change those of a cluster that
- * runs. Of a cluster that Cluster API has, only its
- * replicas can be a problem: it keeps those that it has.
+ * Why a cluster cannot have what it specifies by the terms of its service plan, its package; undefined = it can. A
+ * retired plan stays on the clusters that were created before, and terms whose number of replicas changed do not change
+ * those of one that runs. Of a cluster that Cluster API has, only its replicas can be a problem: it keeps its own.
  */
 export function findTermsProblem({ cluster, capi, packages }: ObservedCluster): Problem | undefined {
   const { plan, controlPlaneReplicas } = cluster.spec;
