@@ -37,12 +37,11 @@ export type FeedEntry = Pick<EventRow, "id" | "clusterId" | "nodePoolId" | "kind
 
 /**
  * Appends events and notifies readers when the transaction commits. An event with the same uid and count as a stored
- * one is skipped, and its id is not given again. Writers are serialized from here to their commit, so that ids become
- * visible in order: call it last in a transaction, after every other lock is taken.
+ * one is skipped, and its id is not given again. Writers of one cluster are serialized from here to their commit, so that
+ * its ids become visible in order: call it once in a transaction, after every other lock is taken.
  */
 export async function appendFeedEvents(tx: Queryable, events: readonly NewFeedEvent[]): Promise<void> {
   if (events.length === 0) return;
-  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('marina system-events', 0))`);
   const inserted = await tx
     .insert(systemEvents)
     .values(await assignIds(tx, events))
@@ -51,12 +50,13 @@ export async function appendFeedEvents(tx: Queryable, events: readonly NewFeedEv
   await notifyReaders(tx, [...new Set(inserted.map(({ clusterId }) => clusterId))]);
 }
 
-/** Gives each event the next id of its cluster, in the order of the events. */
+/** Gives each event the next id of its cluster, in the order of the events; locks the counters, in one order, until the commit. */
 async function assignIds(tx: Queryable, events: readonly NewFeedEvent[]) {
   const added = Map.groupBy(events, ({ clusterId }) => clusterId);
+  const inOrder = [...added].toSorted(([one], [other]) => (one < other ? -1 : 1));
   const counters = await tx
     .insert(systemEventCounters)
-    .values([...added].map(([clusterId, { length }]) => ({ clusterId, lastId: length })))
+    .values(inOrder.map(([clusterId, { length }]) => ({ clusterId, lastId: length })))
     .onConflictDoUpdate({
       target: systemEventCounters.clusterId,
       set: { lastId: sql`${systemEventCounters.lastId} + excluded.last_id` },

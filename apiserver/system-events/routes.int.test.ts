@@ -1,11 +1,12 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readStack } from "../../e2e/platform/stack/testing.ts";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { setUp } from "../../e2e/testing/set-up.ts";
 import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type Event, eventKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";
+import { countLockWaits } from "../db/testing.ts";
 import { appendFeedEvents, findEventRanges, listEventsAfter, purgeFeedEvents } from "../events/feed.ts";
 import { findCluster, projectObservations } from "../resources/project/index.ts";
 import { startTestApp } from "../testing/app.ts";
@@ -120,25 +121,34 @@ describe("the stream", () => {
     await expect.poll(() => stream.messages.map(({ event }) => event)).toEqual(["gap"]);
   });
 
-  test("of another cluster has no events of this one", async () => {
-    const [one, other] = [await createCluster(), await createCluster()];
+  test("has all events of its cluster alone, counted by their ids; a cause waits for others of its cluster alone", async () => {
+    const one = await createCluster();
+    const [two, a, b] = [createId(), createId(), createId()];
     const newest = await findNewest(one);
     const stream = await open(one, newest);
-    await append(other, "secret");
-    await append(one, "own");
-    await expect.poll(() => stream.messages.length).toBe(1);
-    expect(stream.messages[0]?.data.status).toBe("own");
-  });
-
-  test("has ids that count the events of its cluster, whatever happens in others", async () => {
-    const [one, other] = [await createCluster(), await createCluster()];
-    const before = await findNewest(one);
-    const stream = await open(one, before);
-    await append(one, "first");
-    for (const status of ["a", "b", "c"]) await append(other, status);
-    await append(one, "second");
-    await expect.poll(() => stream.messages.length).toBe(2);
-    expect(stream.messages.map(({ id }) => id)).toEqual([before + 1, before + 2]);
+    const [appended, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    onTestFinished(() => held.resolve());
+    const cause = (clusterIds: readonly string[], until?: Promise<void>) =>
+      api.deps.db.transaction(async (tx) => {
+        const events = clusterIds.map((clusterId) => aStatus({ orgId, clusterId }, "caused"));
+        await appendFeedEvents(tx, events);
+        appended.resolve();
+        await until;
+      });
+    const causes = [cause([one, two], held.promise)];
+    await appended.promise;
+    await append(a, "meanwhile");
+    // Two that locked their clusters in these orders would wait for each other, once the first has committed.
+    const orders = { second: [a, one, b], third: [b, two, a] };
+    const isWaiting = async () => (await countLockWaits(api.deps.sql)) === causes.length - 1;
+    for (const clusterIds of Object.values(orders)) {
+      causes.push(cause(clusterIds));
+      await waitFor("it to wait", isWaiting);
+    }
+    held.resolve();
+    await Promise.all(causes);
+    const seen = () => stream.messages.map(({ id, data }) => [id, data.status]);
+    await expect.poll(seen).toEqual([1, 2].map((n) => [newest + n, "caused"]));
   });
 
   test("ends with deleted when the cluster is deleted", async () => {
