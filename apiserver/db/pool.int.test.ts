@@ -161,7 +161,8 @@ test("the metrics report open transactions, those that wait for a connection, an
 });
 
 describe("the connections of a pool", () => {
-  const ofTenant = ({ db }: DatabaseClients, tenant: string) => forTenant(db, { tenant, signal: undefined });
+  const ofTenant = ({ db }: DatabaseClients, tenant: string, signal?: AbortSignal) =>
+    forTenant(db, { tenant, signal });
 
   test("are held by one tenant up to a quarter; the others are left to everybody else", async () => {
     const eight = connectDatabase(database.url, { poolSize: 8 });
@@ -184,10 +185,13 @@ describe("the connections of a pool", () => {
     await eight.close();
   });
 
-  test("are not waited for by a request that has ended, which writes nothing later", async () => {
+  test.each([
+    { holders: ["a"], code: "CONNECT_TIMEOUT" },
+    { holders: ["b", "c", "d", "e"], code: "bad_request" },
+  ])("that $holders hold are not used by a request of a that ends meanwhile", async ({ holders, code }) => {
     const four = connectDatabase(database.url, { poolSize: 4 });
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
-    const busy = ofTenant(four, "a").transaction(() => held);
+    const busy = Promise.all(holders.map((tenant) => ofTenant(four, tenant).transaction(() => held)));
     const request = new AbortController();
     const slot = {
       acquire: async () => undefined,
@@ -203,9 +207,11 @@ describe("the connections of a pool", () => {
     const written: string[] = [];
     const write = (what: string) => transactAs(ofTenant(four, "a"), caller, async () => written.push(what));
     const waiting = write("before");
+    const statement = ofTenant(four, "a", request.signal).execute(sql`select 1`).catch(isDatabaseUnavailable);
     request.abort();
-    await expect(waiting).rejects.toMatchObject({ code: "CONNECT_TIMEOUT" });
     release();
+    await expect(waiting).rejects.toMatchObject({ code });
+    expect(await statement).toBe(true);
     await busy;
     await expect(write("after")).rejects.toMatchObject({ code: "bad_request" });
     expect(written).toEqual([]);

@@ -126,7 +126,7 @@ test("a handler's database and Kubernetes API are those of its tenant, in a dry 
   const callers: unknown[] = [];
   const router = createRouter("admin", []);
   const client = {
-    forTenant: (tenant: unknown) => ({ tenant, unsafe: async () => void tenants.push(tenant) }),
+    forTenant: (tenant: CallOptions["tenant"]) => ({ unsafe: async () => void tenants.push({ ...tenant }) }),
   };
   Object.assign(router.deps, { db: { _: { session: { client } } } });
   router.deps.kube = {
@@ -159,7 +159,7 @@ test("a handler's database and Kubernetes API are those of its tenant, in a dry 
     { tenant: ORG_ID, isDryRun: false },
     { tenant: ORG_ID, isDryRun: true },
   ];
-  expect(tenants).toMatchObject(expected);
+  expect(tenants).toMatchObject(expected.map((tenant) => ({ ...tenant, signal: expect.any(AbortSignal) })));
   expect(callers).toMatchObject(expected);
 });
 

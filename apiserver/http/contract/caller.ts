@@ -61,15 +61,18 @@ async function beginAwaited<T>(
   run: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   if (slot === undefined) return db.transaction(run);
-  if (slot.isEnded) throw clientDisconnected(slot.ended.reason);
-  // What has begun is completed: its statements go through the transaction alone.
   const awaited: TenantContext = {
     tenant: slot.tenant,
     get signal() {
       return slot.ended;
     },
   };
-  return forTenant(db, awaited).transaction(run);
+  return forTenant(db, awaited).transaction((tx) => {
+    // Here, for the wait for a connection of the pool, after that for the tenant's share, does not end with the request.
+    if (slot.isEnded) throw clientDisconnected(slot.ended.reason);
+    slot.begin?.();
+    return run(tx);
+  });
 }
 
 /**
@@ -229,8 +232,8 @@ function createSignedInCall<C>(
   const input = c.get("input");
   const query = input?.query;
   const { db, kube } = router.deps;
-  const { context } = slot;
-  const deps = { ...router.deps, db: forTenant(db, context), kube: bindToTenant(kube, context) };
+  const { context, database, tenant } = slot;
+  const deps = { ...router.deps, db: forTenant(db, database), kube: bindToTenant(kube, context) };
 
   const runKeyed = async <R extends Response>(
     options: OnceOptions<R>,
@@ -243,7 +246,8 @@ function createSignedInCall<C>(
       body: body?.json,
       isDryRun: isDryRun(query),
     };
-    return (await runOnce(c, router.idempotencyOf(deps.db), request, options, run)) as Once<R>;
+    const store = router.idempotencyOf(deps.db, forTenant(db, { tenant, signal: undefined }));
+    return (await runOnce(c, store, request, options, run)) as Once<R>;
   };
   return {
     requestId: c.get("requestId"),

@@ -32,7 +32,7 @@ export interface Router<D extends RequestDeps = RequestDeps> {
   app: Hono<HttpEnv>;
   access: AccessControl;
   deps: D;
-  idempotencyOf: (db: Database) => IdempotencyStore;
+  idempotencyOf: (db: Database, ending: Database) => IdempotencyStore;
   limiter: RequestLimiter;
   limits: RequestLimits;
   /** The budget for the bodies of all requests of this process. */

@@ -9,13 +9,13 @@ import { handleError } from "../handle-error.ts";
 import {
   bindToTenant,
   type RequestKind,
+  type RequestSlots,
   runWithTenantSlot,
   type TenantLimits,
-  type TenantSlot,
 } from "./tenant-slot.ts";
 
 /** What the handler of each request saw, and the function that ends it. */
-let running: { tenant: string; slot: TenantSlot; end: () => void }[];
+let running: { tenant: string; slot: RequestSlots; end: () => void }[];
 let limits: TenantLimits;
 beforeEach(() => {
   running = [];
@@ -105,13 +105,16 @@ test.each([
   ["read", true],
   ["dry-run", true],
   ["write", false],
-])("a client that has gone ends a request of kind %s: %s", async (kind, ends) => {
+])("a client that has gone ends a %s that has not begun, and one that has: %s", async (kind, ends) => {
   const client = new AbortController();
   void send(`/a/${kind}`, client.signal).catch(() => undefined);
   await settle();
-  const signal = running[0]?.slot.signal;
+  const slot = running[0]?.slot;
+  const signals = [slot?.signal, slot?.database.signal];
   client.abort();
-  expect(signal?.aborted ?? false).toBe(ends);
+  expect(signals.map((signal) => signal?.aborted ?? false)).toEqual([ends, true]);
+  slot?.begin?.();
+  expect(slot?.database.signal?.aborted ?? false).toBe(ends);
 });
 
 test("a client that has gone while it waited is not served, and holds no slot", async () => {

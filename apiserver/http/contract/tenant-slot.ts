@@ -56,12 +56,16 @@ export interface TenantSlot {
   readonly isEnded: boolean;
   /** Aborts when no caller waits for the result any more; undefined for a write, which is completed once it has begun. */
   readonly signal: AbortSignal | undefined;
+  /** Called in the first transaction of a write: from then on it waits for its database whether its client does or not. */
+  begin?: (() => void) | undefined;
 }
 
 /** The slots of a request, of any kind. */
 export interface RequestSlots extends TenantSlot {
   /** For whom the request is made; its signal is that of the slot. */
   readonly context: TenantContext;
+  /** The same for its database; a write that has not begun has a signal here. */
+  readonly database: TenantContext;
   /**
    * Waits for a slot among the computations of the tenant and of this process, at most 20 s. Throws 429. Called before a
    * response that takes more than some 20 ms to make; it is held until the response is made.
@@ -93,12 +97,15 @@ export async function runWithTenantSlot<T>(
   const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
   const endsAtMs = performance.now() + deadlineMs;
   const { context, end } = createContext(c, kind, tenant, endsAtMs);
+  const unbegun = kind === "write" ? createContext(c, "read", tenant, endsAtMs) : undefined;
   let releaseSlot: (() => void) | undefined;
   let hasBegun = false;
   let endComputation: (() => void) | undefined;
   const slot: RequestSlots = {
     context,
+    database: unbegun?.context ?? context,
     tenant,
+    begin: unbegun?.end,
     get ended() {
       return endOf(c, endsAtMs);
     },
@@ -126,6 +133,7 @@ export async function runWithTenantSlot<T>(
     return await run(slot);
   } finally {
     end();
+    unbegun?.end();
     endComputation?.();
     releaseSlot?.();
   }

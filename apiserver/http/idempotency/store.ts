@@ -57,10 +57,10 @@ const RECOUNT_MS = 60_000;
 const MAX_COUNTED_USERS = 10_000;
 const KEPT_SINCE = sql`now() - interval '24 hours'`;
 
-/** Keeps the responses to keyed requests in Postgres, of one user at most `maxKeysPerUser`: the store over a database. */
+/** The store over a database, of one user at most `maxKeysPerUser` keys; `ending` ends claims, also for a request that has ended. */
 export function createIdempotencyStores(
   maxKeysPerUser = Number.POSITIVE_INFINITY,
-): (db: Database) => IdempotencyStore {
+): (db: Database, ending?: Database) => IdempotencyStore {
   const hasCapacity = createKeyCount(maxKeysPerUser);
   const requireCapacity = async (db: Database, claim: IdempotencyClaim) => {
     if (await hasCapacity(db, claim)) return;
@@ -70,15 +70,16 @@ export function createIdempotencyStores(
       { retryAfterSeconds: RETRY_AFTER_SECONDS },
     );
   };
-  return (db) => createStore(db, (claim) => requireCapacity(db, claim));
+  return (db, ending = db) => createStore(db, ending, (claim) => requireCapacity(db, claim));
 }
 
 function createStore(
   db: Database,
+  ending: Database,
   requireCapacity: (claim: IdempotencyClaim) => Promise<void>,
 ): IdempotencyStore {
   const forget = async (claim: IdempotencyClaim) => {
-    await db.delete(idempotencyKeys).where(isOpen(claim));
+    await ending.delete(idempotencyKeys).where(isOpen(claim));
   };
   return {
     forget,
@@ -102,16 +103,16 @@ function createStore(
       if (result === undefined) throw inProgress();
       return result;
     },
-    async complete(claim, response, tx = db) {
+    async complete(claim, response, tx = ending) {
       const stored = await tx
         .update(idempotencyKeys)
         .set({ status: response.status, headers: response.headers, body: response.body })
         .where(isOpen(claim))
         .returning({ key: idempotencyKeys.key });
-      if (stored.length === 0 && tx !== db) throw inProgress();
+      if (stored.length === 0 && tx !== ending) throw inProgress();
     },
     async release(claim) {
-      await db.update(idempotencyKeys).set({ leaseExpiresAt: sql`now()` }).where(isOpen(claim));
+      await ending.update(idempotencyKeys).set({ leaseExpiresAt: sql`now()` }).where(isOpen(claim));
     },
   };
 }
