@@ -176,6 +176,8 @@ const AUDIT_ENTRY = "1 audit entry";
 
 function describeRecords({ access, method, operationId }: Operation): [adds: string, bound: string] {
   if (method === "get") return [access === "platform-admin" ? AUDIT_ENTRY : "none", "reads"];
+  if (operationId === "deleteRepository" || operationId === "deleteTag")
+    return ["2 audit entries", "removes what it names"];
   if (method !== "post")
     return [AUDIT_ENTRY, method === "put" ? "replaces its record" : "removes its record"];
   const { adds, bound } = RECORD_BOUNDS[operationId] ?? { adds: "unknown", bound: "unknown" };
