@@ -64,7 +64,7 @@ export interface TenantSlot {
 export interface RequestSlots extends TenantSlot {
   /** For whom the request is made; its signal is that of the slot. */
   readonly context: TenantContext;
-  /** The same for its database; a write that has not begun has a signal here. */
+  /** As `context`, for its database; a write that has not begun has a signal here. */
   readonly database: TenantContext;
   /**
    * Waits for a slot among the computations of the tenant and of this process, at most 20 s. Throws 429. Called before a
