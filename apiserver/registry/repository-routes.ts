@@ -184,7 +184,7 @@ export function addTagRoutes(router: Router<Deps>, useRegistry: UseRegistry): vo
 
 /**
  * Does in the registry what the audit log has as accepted, which is committed first, with the confirmation of the caller's right. A
- * second row says that it was done, or has failed; a crash before leaves the first alone. Throws what `confirm` and `effect` throw.
+ * second row says that it was done, or has failed; a crash, or a database that fails, leaves the first alone. Throws what `confirm` and `effect` throw.
  */
 export async function doRecorded<T>(
   { db, log }: Pick<Deps, "db" | "log">,
@@ -193,17 +193,18 @@ export async function doRecorded<T>(
   effect: () => Promise<T>,
 ): Promise<T> {
   await transactAs(db, caller, (tx) => recordAudit(tx, caller.author, { ...entry, result: "accepted" }));
-  let done: T;
-  try {
-    done = await effect();
-  } catch (error) {
-    await recordAudit(db, caller.author, { ...entry, result: "failed" }).catch((failure: unknown) =>
-      log.error({ action: entry.action, message: messageOf(failure) }, "a failure has no audit row"),
+  const record = (result: AuditEntry["result"]) =>
+    recordAudit(db, caller.author, { ...entry, result }).catch((failure: unknown) =>
+      log.error({ action: entry.action, result, message: messageOf(failure) }, "an effect has no audit row"),
     );
+  try {
+    const done = await effect();
+    await record("done");
+    return done;
+  } catch (error) {
+    await record("failed");
     throw error;
   }
-  await recordAudit(db, caller.author, { ...entry, result: "done" });
-  return done;
 }
 
 /** The entity tag of a tag: what it names, in 128 of 256 bits. */

@@ -1,5 +1,5 @@
 import { createSharedSlots } from "../../shared/program/limits.ts";
-import { isAudited, recordAudit } from "../audit/index.ts";
+import { type AuditEntry, isAudited, recordAudit } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import type { Caller } from "../http/contract/caller.ts";
@@ -30,11 +30,11 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
       ...(await requireImage(backend, orgId, params)),
       ownScans: backend.ownScans,
     }));
-  /** The registry's own reports that are read at once, each of up to 64 MiB: no other computation waits for the registry. */
+  /** The registry's own reports that are held at once, each of up to 64 MiB: no computation waits for the registry. */
   const reports = createSharedSlots({ perKey: 1, all: 2 });
   const useReports = async <T>({ caller: { slot } }: ScanCall, work: () => Promise<T>): Promise<T> => {
     const free = slot && (await takeSlot(reports, slot.tenant, slot.ended));
-    return useRegistry(slot, work).finally(free);
+    return work().finally(free);
   };
   /** What the entity tag of a scan is made of, without its report. */
   const findVersion = async (call: ScanCall, { repository, digest, ownScans }: FoundImage) => {
@@ -45,9 +45,14 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
   };
   const readScan = async (call: ScanCall, { repository, digest, ownScans }: FoundImage, isLarge: boolean) => {
     const { deps, orgId, params, caller } = call;
-    const find = async () => ownScans?.find(repository, digest);
-    const own = ownScans && (await (isLarge ? useReports(call, find) : useRegistry(caller.slot, find)));
-    if (isLarge) await call.acquireComputation();
+    const find = () => useRegistry(caller.slot, async () => ownScans?.find(repository, digest));
+    // Until the computation begins too: requests that wait for one would hold their reports.
+    const findLarge = async () => {
+      const found = ownScans && (await find());
+      await call.acquireComputation();
+      return found;
+    };
+    const own = await (isLarge ? useReports(call, findLarge) : ownScans && find());
     if (ownScans === undefined) return findScan(deps.db, orgId, digest);
     const image = { orgId, digest, repository: params.repoName };
     return own && (await keepReport(deps.db, image, own, deps.now()));
@@ -123,14 +128,15 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
         const findOwn = () => useRegistry(caller.slot, () => ownScans.findVersion(repository, digest));
         const respondWith = (state: ScanState, last: ScanSummary | undefined) =>
           respond({ ...(last ?? NO_REPORT), state });
+        const readLast = () => useRegistry(caller.slot, () => keepLastReport(call, ownScans, digest));
         const resume = async ({ id, storedValue }: Attempt) => {
           const own = await findOwn();
           if (own === undefined || !(isPending(own) || reportTimeOf(own) !== storedValue)) return undefined;
           const sought = { orgId, action: entry.action, targetId: digest, afterId: id };
-          const isAccepted = await isAudited(deps.db, { ...sought, result: "accepted" });
-          if (isAccepted && !(await isAudited(deps.db, sought)))
+          const has = (result: AuditEntry["result"]) => isAudited(deps.db, { ...sought, result });
+          if ((await has("accepted")) && !(await has("done")) && !(await has("failed")))
             await recordAudit(deps.db, caller.author, { ...entry, result: "done" });
-          return respondWith(own.state, await useReports(call, () => keepLastReport(call, ownScans, digest)));
+          return respondWith(own.state, await useReports(call, readLast));
         };
         const run = async () => {
           const own = await ownScans.findVersion(repository, digest);
@@ -142,7 +148,7 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
           return respondWith(await doRecorded(deps, caller, entry, request), last);
         };
         const storedValue = async () => reportTimeOf(await findOwn());
-        return runOnce({ resume, storedValue }, () => useReports(call, run));
+        return runOnce({ resume, storedValue }, () => useReports(call, () => useRegistry(caller.slot, run)));
       }
       return call.transact(async (tx) => {
         const image = { orgId, digest, repository: params.repoName };
