@@ -5,7 +5,7 @@ import { setUp } from "../../../e2e/testing/set-up.ts";
 import { startTestApp } from "../../testing/app.ts";
 import { mergeReport, type Vulnerability } from "../report.ts";
 import { listCriticalAudits } from "../testing.ts";
-import { type ClaimedScan, claimScan, completeScan } from "./claim-store.ts";
+import { type ClaimedScan, claimScan, completeScan, scanClaims } from "./claim-store.ts";
 import { recordReport } from "./record-report.ts";
 import { PRIORITIES, requestMissingScans, requestScan } from "./store.ts";
 import { registryScans } from "./table.ts";
@@ -128,6 +128,16 @@ describe("a claim", () => {
     if (last !== undefined) await completeScan(api.deps.db, last, result);
     await request(orgId, "requested", ["web"]);
     expect([...attempts, last?.attempts, (await claim())?.attempts]).toEqual([1, undefined, 2, 3, 4, 1]);
+  });
+
+  test("after an attempt whose failure was reported needs no idle process", async () => {
+    const orgId = await api.createOrganization();
+    await request(orgId, "requested", ["web"]);
+    const scan = await claim();
+    const set = { state: "pending", attempts: 1, fault: "timeout" } as const;
+    if (scan !== undefined) await scanClaims.postpone(api.deps.db, scan, 0, { at: new Date(atMs), set });
+    expect(await claim(false)).toMatchObject({ attempts: 2, mustRunAlone: false });
+    atMs += LEASE_SECONDS * 1000;
   });
 
   test("of one process is of one scan: claims at the same time are of different ones", async () => {

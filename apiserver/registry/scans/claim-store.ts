@@ -15,6 +15,8 @@ export interface ClaimedScan {
   claimId: string;
   /** Attempts since the scan was requested, with this one: one that ends with its process counts too. */
   attempts: number;
+  /** The attempt before ended with its process. */
+  mustRunAlone: boolean;
   /** How many critical vulnerabilities the last report has; 0 without one. */
   knownCritical: number;
 }
@@ -22,7 +24,7 @@ export interface ClaimedScan {
 /** The claims of scans; a scan that is done stays, with its report. */
 export const scanClaims = createClaims(registryScans, ["orgId", "digest"]);
 
-/** One retry, also of an attempt that ended with its process. The last one runs alone: it ends by no fault of another image. */
+/** One retry. After an attempt that ended with its process it runs alone: it ends by no fault of another image. */
 export const MAX_SCAN_ATTEMPTS = 2;
 
 /** Scans that are checked per organization: other processes may be claiming the first ones at this moment. */
@@ -31,15 +33,22 @@ const CANDIDATES = 8;
 /**
  * Claims the scan that is due: what a new vulnerability database caused comes after all else; of the organization whose
  * last scan started first, and of those by priority, then the one that has waited longest. A claim that is not
- * completed in time is claimed again. None while it is a last attempt and the process is not idle: that ends what it has begun first.
+ * completed in time is claimed again. None while it has to run alone and the process is not idle: that ends what it has begun first.
  */
 export async function claimScan(
   db: Queryable,
   { at, leaseSeconds, isIdle }: { at: Date; leaseSeconds: number; isIdle: boolean },
 ): Promise<ClaimedScan | undefined> {
-  const mayRun = sql`(${isIdle} or ${registryScans.attempts} <> ${MAX_SCAN_ATTEMPTS - 1})`;
+  const { attempts: former, fault } = registryScans;
+  const mayRun = sql`(${isIdle} or ${former} <> ${MAX_SCAN_ATTEMPTS - 1} or ${fault} is not null)`;
   const next = sql`(${registryScans.orgId}, ${registryScans.digest}) = (${selectNext(at)}) and ${mayRun}`;
-  const set = { state: "running" as const, startedAt: at, attempts: sql`${registryScans.attempts} + 1` };
+  const set = {
+    state: "running" as const,
+    startedAt: at,
+    attempts: sql`${former} + 1`,
+    // The fault of the attempt before stays: none where that ended with its process.
+    fault: sql`case when ${former} > 0 then ${fault} end`,
+  };
   const [row] = await scanClaims.take(db, next, { leaseSeconds, at, set });
   if (row === undefined) return undefined;
   const { orgId, digest, repository, claimId, attempts, summary } = row;
@@ -47,7 +56,16 @@ export async function claimScan(
     .insert(registryUsage)
     .values({ orgId, scanStartedAt: at })
     .onConflictDoUpdate({ target: registryUsage.orgId, set: { scanStartedAt: at } });
-  return { orgId, digest, repository, claimId, attempts, knownCritical: summary?.Critical ?? 0 };
+  const mustRunAlone = attempts >= MAX_SCAN_ATTEMPTS && row.fault === null;
+  return {
+    orgId,
+    digest,
+    repository,
+    claimId,
+    attempts,
+    mustRunAlone,
+    knownCritical: summary?.Critical ?? 0,
+  };
 }
 
 /** Reads one index entry for each organization that waits and its first scans, however many of them are due. */

@@ -31,7 +31,7 @@ interface WorkerDeps extends Pick<Deps, "db" | "log" | "now"> {
   registry: { authority: string; isPlainHttp: boolean };
   metrics: ScannerMetrics;
   program: ScannerProgram;
-  /** The scans of this process. A last attempt is alone, and so is what a process claims that ran none until it is known. */
+  /** The scans of this process. One that has to run alone is, and so is what a process claims that ran none until it is known. */
   running: { count: number; isAlone: boolean };
 }
 
@@ -81,7 +81,7 @@ async function scanNext(deps: WorkerDeps, signal: AbortSignal): Promise<number> 
   try {
     const scan = await claimScan(db, { at: now(), leaseSeconds: leaseSecondsOf(config), isIdle });
     if (scan === undefined) return IDLE_MS;
-    running.isAlone = isIdle && scan.attempts >= MAX_SCAN_ATTEMPTS;
+    running.isAlone = isIdle && scan.mustRunAlone;
     const startedMs = performance.now();
     try {
       await runScan(deps, scan, databaseVersion, signal);
@@ -136,8 +136,8 @@ async function settleFailure(
   signal: AbortSignal,
 ): Promise<void> {
   const { db, log, now } = deps;
-  const postpone = (seconds: number, attempts: number) =>
-    scanClaims.postpone(db, scan, seconds, { at: now(), set: { state: "pending", attempts } });
+  const postpone = (seconds: number, attempts: number, set: { fault?: ScanFault } = {}) =>
+    scanClaims.postpone(db, scan, seconds, { at: now(), set: { ...set, state: "pending", attempts } });
   // What the image is not the cause of is no attempt.
   const before = scan.attempts - 1;
   if (signal.aborted) {
@@ -153,7 +153,7 @@ async function settleFailure(
   }
   log.warn({ orgId: scan.orgId, digest: scan.digest, fault, message }, "an image was not scanned");
   if (error.isOfPlatform) await postpone(PLATFORM_RETRY_SECONDS, before);
-  else if (scan.attempts < MAX_SCAN_ATTEMPTS) await postpone(IMAGE_RETRY_SECONDS, scan.attempts);
+  else if (scan.attempts < MAX_SCAN_ATTEMPTS) await postpone(IMAGE_RETRY_SECONDS, scan.attempts, { fault });
   // The last report stays.
   else await scanClaims.complete(db, scan, endedAs("error", fault, message));
 }
