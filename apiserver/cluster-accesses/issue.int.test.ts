@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
@@ -170,6 +170,24 @@ test("a request gets no kubeconfig, and does not wait, while its access is delet
     isHeld: false,
     intents: 0,
   });
+});
+
+test("a request whose last commit has an unknown outcome leaves no access", async () => {
+  const wanted = request();
+  const transact = api.deps.db.transaction.bind(api.deps.db);
+  const lose: typeof transact = async (run) => {
+    await transact(run);
+    throw new Error("the connection was lost");
+  };
+  vi.spyOn(api.deps.db, "transaction").mockImplementationOnce(transact).mockImplementationOnce(lose);
+  const issued = issueKubeconfig(
+    withSigner(async () => undefined),
+    asAuthorized(author),
+    cluster,
+    wanted,
+  );
+  await expect(issued).rejects.toThrow("lost");
+  expect(await readOutcome(wanted.id)).toMatchObject({ isHeld: false, intents: 0 });
 });
 
 test("a right that ends before the request is recorded creates no access; one that ends while it is signed leaves none", async () => {

@@ -33,6 +33,7 @@ import {
   abandonCreate,
   completeIntents,
   createObjectName,
+  deleteCreatedObjects,
   insertIntents,
   requireCluster,
   requireNotSuspended,
@@ -102,8 +103,10 @@ export async function issueKubeconfig(
     });
     return { access, kubeconfig };
   } catch (error) {
-    const isOutcomeKnown = isCreated || isNotApplied(error) || error instanceof ApiError;
-    if (isOutcomeKnown) await abandonCreate(deps, [intent], isCreated ? [intent] : []);
+    const isRefused = error instanceof ApiError;
+    // A commit of unknown outcome may have completed the intent.
+    if (isCreated && !isRefused) await deleteCreatedObjects(deps, [intent]);
+    else if (isRefused || isNotApplied(error)) await abandonCreate(deps, [intent], isCreated ? [intent] : []);
     throw error;
   }
 }

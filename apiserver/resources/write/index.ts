@@ -1,4 +1,4 @@
-export { abandonCreate } from "./abandon.ts";
+export { abandonCreate, deleteCreatedObjects } from "./abandon.ts";
 export {
   type Collection,
   createObjectName,
