@@ -214,10 +214,10 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
     return unknown("Suspended", why);
   }
   const last = findRulesCondition(observed);
-  const group = observed.infrastructure?.unreadable;
+  const { hasActed, unreadable: group } = observed.infrastructure ?? {};
   const why = `: what the infrastructure says of them cannot be read. Ask the platform's operator to look at it, and to let Marina's operator get objects of the API group ${group}.`;
   if (group !== undefined && areRulesShown(facts)) return unknown("ProviderUnreadable", why);
-  if (rules === "sent" && !observed.infrastructure && last?.reason === "ProviderUnreadable")
+  if (rules === "sent" && hasActed === undefined && last?.reason === "ProviderUnreadable")
     return clusterCondition(type, "Unknown", last.reason, last.message);
   if (observed.capi === undefined)
     return unknown((problem ?? facts.wait ?? { reason: "Provisioning" }).reason);

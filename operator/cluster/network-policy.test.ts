@@ -110,8 +110,9 @@ describe("a part of the network policy that is not supported waits alone", () =>
     "networks that the class does not support wait alone, and none of them lets everybody in: %s",
     (_what, list, sent) => {
       const before = aCluster(restricted(LIST)).ready();
+      const platformCIDRs = [...settings.platformCIDRs, "2001:db8:f::/48"];
       const changed = before
-        .with({ classes: classOf({ hasIPv4CIDRsAlone: true }) })
+        .with({ classes: classOf({ hasIPv4CIDRsAlone: true }), settings: { ...settings, platformCIDRs } })
         .withSpec(restricted(list))
         .reconciled();
       const [platform] = settings.platformCIDRs;

@@ -33,12 +33,12 @@ export function chooseNetworkRules(
   workerSubnet: string,
 ): NetworkRulesChoice {
   const { authorizedCIDRs = [], apiServerRateLimit } = observed.cluster.spec.network ?? {};
-  // If platformCIDRs has no IPv6 network, the platform connects over IPv4.
-  const lacking = capabilities.hasIPv4CIDRsAlone ? authorizedCIDRs.filter(isIPv6Cidr) : [];
-  const supported = authorizedCIDRs.filter((block) => !lacking.includes(block));
-  const sent = supported.length > 0 ? supported : authorizedCIDRs;
-  const wanted = authorizeCIDRs(sent, workerSubnet, observed.settings.platformCIDRs);
-  const listProblem = findListProblem(observed.settings, classRef.name, capabilities, wanted);
+  const isLacking = (block: string) => capabilities.hasIPv4CIDRsAlone && isIPv6Cidr(block);
+  const lacking = authorizedCIDRs.filter(isLacking);
+  const supported = authorizedCIDRs.filter((block) => !isLacking(block));
+  const platform = observed.settings.platformCIDRs.filter((block) => !isLacking(block));
+  const wanted = authorizeCIDRs(supported.length > 0 ? supported : authorizedCIDRs, workerSubnet, platform);
+  const listProblem = findListProblem({ platformCIDRs: platform }, classRef.name, capabilities, wanted);
   const what = `IPv6 networks in authorized CIDRs, as ${lacking.join(", ")}`;
   const lack = lacking.length > 0 ? composeUnsupported(classRef.name, what) : undefined;
   const isListKept = listProblem !== undefined || (lack !== undefined && supported.length === 0);

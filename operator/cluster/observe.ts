@@ -127,7 +127,7 @@ export interface ObservedCluster {
   locks: { own: SubnetLock | undefined; taken: ReadonlySet<string> };
   /** The last probe of the endpoint; undefined = not probed yet. */
   probe: ProbeResult | undefined;
-  /** What the provider says of its object; undefined = not read, or unreadable. */
+  /** What the provider says of its object; undefined = not read. */
   infrastructure: InfrastructureState | undefined;
   /** Those of its class that select it. */
   addOns: readonly AddOnState[];

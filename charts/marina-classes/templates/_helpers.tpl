@@ -82,8 +82,8 @@ spec:
 {{- end }}
 
 {{/*
-Without a limit: Marina sets that of each pool, and KubeadmControlPlane replaces one machine after another, never the only one, and
-none without which etcd would lose its quorum.
+Without a limit: Marina sets that of each pool, and KubeadmControlPlane replaces one machine after another and, once the
+control plane is initialized, never the only one, and none without which etcd would lose its quorum.
 */}}
 {{- define "classes.health" -}}
 healthCheck:
