@@ -34,7 +34,7 @@ export const deletionFields = {
   }),
   deletion_protection_state: z.enum(["off", "pending", "on"]).openapi({
     description:
-      "Whether deletion_protection holds in every way: pending until the organization's namespace is protected too, which takes moments; for good where that namespace is being deleted already.",
+      "Whether deletion_protection holds in every way: pending until the place where the platform keeps it is protected too, which takes moments; for good where that place is being deleted already.",
     example: "off",
   }),
   expires_at: timestampField(END).nullable(),

@@ -93,13 +93,8 @@ export interface AccessHealth {
   forget(key: string): void;
 }
 
-interface AccessHealthOptions {
-  now: () => Date;
-  /** Called when a part begins to fail, fails otherwise than before, or recovers. */
-  onChange: (key: string) => void;
-}
-
-export function createAccessHealth({ now, onChange }: AccessHealthOptions): AccessHealth {
+/** Calls `onChange` when a part begins to fail, fails otherwise than before, or recovers. */
+export function createAccessHealth({ now, onChange }: MemoryOptions): AccessHealth {
   const outcomes = new Map<string, Partial<Record<AccessPart, AttemptOutcome>>>();
 
   function set(key: string, part: AccessPart, error: unknown): void {

@@ -8,7 +8,7 @@ test.each([
   ["spec.network.authorizedCIDRs is wrong", "authorized_cidrs is wrong"],
   [
     "The objects are in org-0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11, which is older.",
-    "The objects are in another namespace, which is older.",
+    "The objects are in another place, which is older.",
   ],
   ["There is no cluster org-202611-x4k2p.", "There is no cluster org-202611-x4k2p."],
   [

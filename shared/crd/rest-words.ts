@@ -145,7 +145,7 @@ const NAMESPACE = /\borg-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 
 /** A message of the operator as REST writes it: with its advice for REST, its names of settings, and without namespaces. */
 export function toRestWords(message: string): string {
-  return withWireNames(adviseForRest(message)).replaceAll(NAMESPACE, "another namespace");
+  return withWireNames(adviseForRest(message)).replaceAll(NAMESPACE, "another place");
 }
 
 function adviseForRest(message: string): string {

@@ -16,8 +16,8 @@ import { writeIntentJobs } from "../../resources/write/index.ts";
 import { listCreate } from "../../resources/write/intents.ts";
 import { startTestApp } from "../../testing/app.ts";
 import { changeCluster, deleteCluster } from "../write.ts";
-import { createCluster, type NewCluster } from "./create-cluster.ts";
-import { aCreateRequest, author } from "./testing.ts";
+import type { NewCluster } from "./create-cluster.ts";
+import { aCreateRequest, author, create } from "./testing.ts";
 
 const api = setUp(startTestApp);
 let orgId: string;
@@ -25,11 +25,6 @@ let orgId: string;
 beforeAll(async () => {
   orgId = await api.createOrganization();
 });
-
-async function create(deps: Deps, request: NewCluster) {
-  const { object } = await createCluster(deps, asAuthorized(author), request, { dryRun: false, details: [] });
-  return object;
-}
 
 /** A process to which something happens once it has written the pools, before it writes the Cluster. */
 function slowly(meanwhile: () => Promise<unknown>): Deps {

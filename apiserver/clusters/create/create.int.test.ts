@@ -20,7 +20,7 @@ import { isNameFree } from "../../resources/write/testing.ts";
 import { startTestApp } from "../../testing/app.ts";
 import { withUnreachableKube } from "../../testing/unreachable-kube.ts";
 import { createCluster, type NewCluster, toClusterObject } from "./create-cluster.ts";
-import { aCreateRequest, author } from "./testing.ts";
+import { aCreateRequest, author, create } from "./testing.ts";
 
 const api = setUp(startTestApp);
 let orgId: string;
@@ -28,11 +28,6 @@ let orgId: string;
 beforeAll(async () => {
   orgId = await api.createOrganization();
 });
-
-async function create(deps: Deps, request: NewCluster) {
-  const { object } = await createCluster(deps, asAuthorized(author), request, { dryRun: false, details: [] });
-  return object;
-}
 
 const aRequest = (name: string) => aCreateRequest(orgId, name);
 

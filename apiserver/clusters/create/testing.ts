@@ -1,9 +1,10 @@
 import { createId } from "../../../shared/program/id.ts";
 import type { Deps } from "../../deps.ts";
 import type { Author } from "../../http/authentication/principal.ts";
+import { asAuthorized } from "../../http/contract/caller.ts";
 import { createObjectName } from "../../resources/write/index.ts";
 import type { TestApp } from "../../testing/app.ts";
-import type { NewCluster } from "./create-cluster.ts";
+import { createCluster, type NewCluster } from "./create-cluster.ts";
 
 /** Who makes the requests. */
 export const author: Author = {
@@ -19,6 +20,12 @@ export const author: Author = {
   requestId: "request-1",
   sourceAddress: undefined,
 };
+
+/** Creates it as `author`, whose right is never confirmed. */
+export async function create(deps: Deps, request: NewCluster) {
+  const { object } = await createCluster(deps, asAuthorized(author), request, { dryRun: false, details: [] });
+  return object;
+}
 
 /** A request for a cluster with one pool of one node. */
 export function aCreateRequest(orgId: string, name: string): NewCluster {
