@@ -23,8 +23,8 @@ import {
   createObject,
   deleteObject,
   isWriteIntended,
-  requireResumedCluster,
   requireUnprotected,
+  requireUnsuspendedCluster,
   type ScheduledOption,
   type WriteResult,
 } from "../resources/write/index.ts";
@@ -84,7 +84,7 @@ export async function createNodePool(
 
 /** Throws 404 for a cluster that is deleted, 409 conflict for one that is suspended or being deleted. */
 async function requireOpenCluster(tx: Queryable, orgId: string, clusterId: string): Promise<void> {
-  const cluster = await requireResumedCluster(tx, { orgId, clusterId });
+  const cluster = await requireUnsuspendedCluster(tx, { orgId, clusterId });
   const message = "The cluster is being deleted; no node pool can be added.";
   if (cluster.status === "deleting") throw new ApiError("conflict", message);
   // Kubernetes may still refuse that deletion.
@@ -147,7 +147,7 @@ export async function updateNodePool(
         after: auditNodePool(merged, changed),
         ...assessed,
         async check(tx) {
-          await requireResumedCluster(tx, pool);
+          await requireUnsuspendedCluster(tx, pool);
           await assessed.check?.(tx);
         },
         name: typeof patch.displayName === "string" ? patch.displayName : undefined,
@@ -178,7 +178,7 @@ export async function deleteNodePool(
       return {
         ...schedule,
         async check(tx) {
-          await requireResumedCluster(tx, pool);
+          await requireUnsuspendedCluster(tx, pool);
           await schedule?.check?.(tx);
         },
         before: auditNodePool(object.spec),

@@ -18,7 +18,7 @@ import { findExpired } from "../expiry/expiry.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { composeNameElsewhere, composeNameTaken, composeOwnerReference } from "../identity/ownership.ts";
 import { chooseSubnet, findNetworkProblem } from "../subnets/allocate.ts";
-import { hadInfrastructure } from "./loss.ts";
+import { wasProvisioned } from "./loss.ts";
 import {
   chooseNetwork,
   chooseNetworkRules,
@@ -71,7 +71,7 @@ export function decideChildren(
   now: Date,
 ): Decision {
   const { cluster, settings } = observed;
-  const isNew = observed.capi === undefined && !hadInfrastructure(observed);
+  const isNew = observed.capi === undefined && !wasProvisioned(observed);
   const expired = isNew ? findExpired("cluster", cluster, now) : undefined;
   if (expired !== undefined) return { ok: false, problem: expired, target: undefined };
   const termsProblem = findTermsProblem(observed);

@@ -14,9 +14,9 @@ import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
 import {
   areRulesInForce,
-  areRulesShown,
   areRulesStillInForce,
   findRulesCondition,
+  isProviderReportCurrent,
   isWithoutRules,
   mayBeIgnored,
   type RulesState,
@@ -205,7 +205,7 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
     return clusterCondition(type, "True", "Applied", "There are no network rules.");
   }
   const isStillInForce = rules !== "unsent" && areRulesStillInForce(observed);
-  const isInForce = isStillInForce || (areRulesShown(facts) && areRulesInForce(observed));
+  const isInForce = isStillInForce || (isProviderReportCurrent(facts) && areRulesInForce(observed));
   if (isInForce && !isIgnorable)
     return clusterCondition(type, "True", "Applied", "The network rules are in force.");
   if (observed.cluster.metadata.deletionTimestamp !== undefined) return unknown("Deleting");
@@ -216,7 +216,7 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const last = findRulesCondition(observed);
   const { hasActed, unreadable: group } = observed.infrastructure ?? {};
   const why = `: what the infrastructure says of them cannot be read. Ask the platform's operator to look at it, and to let Marina's operator get objects of the API group ${group}.`;
-  if (group !== undefined && areRulesShown(facts)) return unknown("ProviderUnreadable", why);
+  if (group !== undefined && isProviderReportCurrent(facts)) return unknown("ProviderUnreadable", why);
   if (rules === "sent" && hasActed === undefined && last?.reason === "ProviderUnreadable")
     return clusterCondition(type, "Unknown", last.reason, last.message);
   if (observed.capi === undefined)

@@ -40,9 +40,9 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   const before = findCondition(last?.conditions, "Stalled");
   const wasStalled = before?.status === "True" && before.reason === stalled?.reason;
   if (stalled?.status === "True" && !wasStalled) record("Warning", stalled.reason, stalled.message);
-  const held = findCondition(next.conditions, "ExpiryHeld");
-  if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld")?.reason !== held.reason)
-    record("Warning", "ExpiryHeld", held.message, "Delete");
+  const expiryHeld = findCondition(next.conditions, "ExpiryHeld");
+  if (expiryHeld !== undefined && findCondition(last?.conditions, "ExpiryHeld")?.reason !== expiryHeld.reason)
+    record("Warning", "ExpiryHeld", expiryHeld.message, "Delete");
   const isDeletionBlocked = observed.capi?.state.paused === true || observed.applyFailure !== undefined;
   // What node pools wait for is a Warning of theirs: of the cluster itself it has reported nothing.
   const reported = last !== undefined && reportsPools(last) ? { ...last, message: undefined } : last;

@@ -17,7 +17,7 @@ import type { ObservedCluster } from "./observe.ts";
  * it. Undefined = nothing is lost, or the platform's annotation to create it again is there.
  */
 export function findLoss(observed: ObservedCluster): Problem | undefined {
-  const isLost = hadInfrastructure(observed) && !isRecreationRequested(observed.cluster);
+  const isLost = wasProvisioned(observed) && !isRecreationRequested(observed.cluster);
   const lost = isLost ? describeLoss(observed) : undefined;
   if (lost === undefined) return undefined;
   const message = `${lost} ${ADVICE_BY_REASON[INFRASTRUCTURE_LOST].kubectl}`;
@@ -71,10 +71,10 @@ export function findHandledRecreation(observed: ObservedCluster): string[] {
 }
 
 /**
- * Whether the cluster had infrastructure: by its status, the lock of its subnet, or the records of Marina's API server. An id that
+ * Whether the cluster was provisioned once: by its status, the lock of its subnet, or the records of Marina's API server. An id that
  * is not confirmed yet does not count; for the right to a name it does (`mayOwnName`).
  */
-export function hadInfrastructure({ cluster, locks }: ObservedCluster): boolean {
+export function wasProvisioned({ cluster, locks }: ObservedCluster): boolean {
   return (
     identityOf(cluster) === "known" ||
     cluster.status?.firstReadyAt !== undefined ||

@@ -46,8 +46,8 @@ export function isNameTakenAmong(
 }
 
 /**
- * Whether the name of a Cluster may be its own: it had infrastructure (`hadInfrastructure`), or its id, as from a backup, is not
- * confirmed yet. The name of what is gone, or is a copy, is not.
+ * Whether the name of a Cluster may be its own: it was provisioned (`wasProvisioned`), or its id, as from a backup, is not
+ * confirmed yet. The name of what is gone, or is a duplicate, is not.
  */
 function mayOwnName(cluster: KubeObject & Pick<Cluster, "status">, locks: Locks): boolean {
   if (isFinalized(cluster) || identityOf(cluster) === "refused") return false;

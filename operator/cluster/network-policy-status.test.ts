@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ClusterSpec } from "../../shared/crd/cluster.ts";
 import { makeClass, makeCondition, makePool, settings } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
-import { needsInfrastructure } from "./networks.ts";
+import { needsInfrastructureObject } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { conditionOf, topologyOf } from "./testing-plan.ts";
 
@@ -167,7 +167,7 @@ describe("rules that are removed are in force until the infrastructure has none"
       "True",
     ],
   ])("%s", (_what, fixture, status) => {
-    expect(needsInfrastructure(fixture.observed)).toBe(true);
+    expect(needsInfrastructureObject(fixture.observed)).toBe(true);
     expect(nextPolicyOf(fixture)?.status).toBe(status);
   });
 
@@ -204,13 +204,13 @@ describe("rules that are removed are in force until the infrastructure has none"
     expect(policyOf(corrected)).toMatchObject({ status: "False", reason: "Provisioning" });
     const none = corrected.interrupted(1).capiConverged();
     expect(listOf(none)).toBeUndefined();
-    expect(needsInfrastructure(none.observed)).toBe(true);
+    expect(needsInfrastructureObject(none.observed)).toBe(true);
     expect(nextPolicyOf(none)?.status).toBe("False");
     expect(nextPolicyOf(none.with(actedOn()))?.status).toBe("True");
     const unread = none.with({ ...unreadable, probe: undefined }).reconciled();
     for (const one of [unread, unread.with({ infrastructure: undefined }).reconciled()]) {
       expect(policyOf(one)).toMatchObject({ status: "Unknown", reason: "ProviderUnreadable" });
-      expect(needsInfrastructure(one.observed)).toBe(true);
+      expect(needsInfrastructureObject(one.observed)).toBe(true);
     }
   });
 
@@ -218,7 +218,7 @@ describe("rules that are removed are in force until the infrastructure has none"
     const ready = aCluster().ready();
     const upgraded = ready.withSpec({ version: "1.35" });
     for (const fixture of [ready, upgraded, upgraded.reconciled()]) {
-      expect(needsInfrastructure(fixture.observed)).toBe(false);
+      expect(needsInfrastructureObject(fixture.observed)).toBe(false);
       expect(nextPolicyOf(fixture)?.status).toBe("True");
     }
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { makeClass, makeCondition, makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
-import { needsInfrastructure } from "./networks.ts";
+import { needsInfrastructureObject } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { conditionOf, topologyOf } from "./testing-plan.ts";
 
@@ -138,8 +138,8 @@ describe("a part of the network policy that is not supported waits alone", () =>
       .withSpec(restricted([...LIST, ...OTHER]));
     const reported = waiting.reconciled();
     for (const fixture of [waiting, reported]) expect(fixture.plan().requeueAfterMs).toBeUndefined();
-    expect(needsInfrastructure(reported.observed)).toBe(false);
-    expect(needsInfrastructure(reported.withSpec(restricted(OTHER)).observed)).toBe(true);
+    expect(needsInfrastructureObject(reported.observed)).toBe(false);
+    expect(needsInfrastructureObject(reported.withSpec(restricted(OTHER)).observed)).toBe(true);
   });
 
   test("a new cluster is made without the rate limit, and is not stalled while it comes up", () => {
@@ -188,7 +188,7 @@ describe("the condition of the network rules is True only when the infrastructur
 
   test("one that is never believed is not looked at", () => {
     const unsure = applied.with({ classes: classOf({ mayIgnoreAuthorizedCIDRs: true }) }).reconciled();
-    expect(needsInfrastructure(unsure.observed)).toBe(false);
+    expect(needsInfrastructureObject(unsure.observed)).toBe(false);
     expect(unsure.after(60).plan().requeueAfterMs).toBeUndefined();
   });
 
@@ -231,7 +231,7 @@ describe("the condition of the network rules is True only when the infrastructur
     });
 
     test("it is True again once the provider's object has the new list", () => {
-      expect(needsInfrastructure(sent.observed)).toBe(true);
+      expect(needsInfrastructureObject(sent.observed)).toBe(true);
       const old = sent.reconciled();
       expect(statusOf(old)).toBe("False");
       const now = sent.with(actedOn(...(listOf(sent) as string[]))).reconciled();
@@ -269,7 +269,7 @@ describe("the condition of the network rules is True only when the infrastructur
     const first = unknown.reconciled();
     expect(conditionOf(unknown.plan(), "Stalled")).toMatchObject({ reason: "UnknownVersion" });
     expect(conditionOf(unknown.plan(), POLICY)).toMatchObject({ status: "True" });
-    expect(needsInfrastructure(first.observed)).toBe(false);
+    expect(needsInfrastructureObject(first.observed)).toBe(false);
     expect(first.with({ infrastructure: undefined }).plan().status).toBeUndefined();
   });
 });

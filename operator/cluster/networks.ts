@@ -178,8 +178,8 @@ export function authorizeCIDRs(
   return [...new Set([...tenants, workerSubnet, ...platform].map((block) => maskCidr(block) ?? block))];
 }
 
-/** Whether the condition of the network rules depends on what the infrastructure says. */
-export function needsInfrastructure(observed: ObservedCluster): boolean {
+/** Whether the condition of the network rules depends on the provider's object (`infrastructureRef` of Cluster API). */
+export function needsInfrastructureObject(observed: ObservedCluster): boolean {
   const { cluster, capi } = observed;
   // While it is paused, Cluster API observes nothing.
   const isObserved = capi !== undefined && (capi.state.isGenerationObserved || isSuspended(cluster));
@@ -194,7 +194,7 @@ export function needsInfrastructure(observed: ObservedCluster): boolean {
  * where it does not act or cannot be read. Undefined = it is not needed.
  */
 export function findInfrastructureReadMs(observed: ObservedCluster, now: Date): number | undefined {
-  if (!needsInfrastructure(observed)) return undefined;
+  if (!needsInfrastructureObject(observed)) return undefined;
   return conditionAgeMs(findRulesCondition(observed), now) < APPLIES_WITHIN_MS
     ? READ_OFTEN_MS
     : READ_SELDOM_MS;
@@ -233,10 +233,10 @@ export function areRulesInForce(observed: ObservedCluster): boolean {
 }
 
 /**
- * Whether what the infrastructure shows is about the rules that were decided. It is not while a class is about to be
+ * Whether what the provider's object shows is about the rules that were decided. It is not while a class is about to be
  * sent, which may write them elsewhere; it is while a problem keeps Cluster API's object unchanged.
  */
-export function areRulesShown({
+export function isProviderReportCurrent({
   observed,
   rules,
   applied,

@@ -61,9 +61,9 @@ export interface ObservedClusterPool {
   capi: CapiPoolState | undefined;
   /** Cluster API is still deleting an earlier pool of this name. */
   capiDeleting: boolean;
-  /** An older pool with the same id: this one is a copy, and gets no machines. */
+  /** An older pool with the same id: this one is a duplicate, and gets no machines. */
   olderDuplicate: string | undefined;
-  /** A quota or a duplicate name blocks it: it keeps the size and the machine that Cluster API has, or is not created. */
+  /** A quota or a duplicate name blocks it: it keeps the number of nodes and the size of machines that Cluster API has, or is not created. */
   blocked: boolean;
   machines: readonly CapiMachine[];
 }

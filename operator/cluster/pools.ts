@@ -24,7 +24,7 @@ export interface PoolChoice {
 }
 
 /**
- * Every pool as specified; one that is blocked keeps the size and the machine that Cluster API has, or is left out. In one that
+ * Every pool as specified; one that is blocked keeps the number of nodes and the size of machines that Cluster API has, or is left out. In one that
  * Cluster API rejects, the rejected part is as it is there, and a new one is left out.
  */
 export function choosePools(
@@ -62,7 +62,7 @@ export function choosePools(
   return choice;
 }
 
-/** A pool is in the topology once it has our finalizer, until its deletion can be passed on; a copy never is. */
+/** A pool is in the topology once it has our finalizer, until its deletion can be passed on; a duplicate never is. */
 function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Date): boolean {
   const { metadata } = one.pool;
   const mustStay =

@@ -30,7 +30,7 @@ import type { AccessHealth, TenantMemory } from "../tenant/tenant-memory.ts";
 import { reportWithoutCluster } from "./events.ts";
 import { beginsLoss } from "./loss.ts";
 import { isNameTakenAmong, withNameLock } from "./namesakes.ts";
-import { needsInfrastructure } from "./networks.ts";
+import { needsInfrastructureObject } from "./networks.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
 import { findUpgradeStep, reconcileCluster } from "./reconcile.ts";
@@ -96,7 +96,7 @@ async function runObserved(
   now: Date,
   context: RunContext,
 ): Promise<ReconcileResult> {
-  const infrastructure = needsInfrastructure(observed)
+  const infrastructure = needsInfrastructureObject(observed)
     ? await deps.infrastructure.read(observed.capi?.object, now, context.signal)
     : undefined;
   const { checks: upgradeChecks, requeueAfterMs: checksRetryMs } = observeUpgrade(deps, key, observed);

@@ -3,7 +3,7 @@ import { DEFAULT_PLAN } from "../../shared/crd/published-config.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
-import { hadInfrastructure } from "./loss.ts";
+import { wasProvisioned } from "./loss.ts";
 import type { ObservedCluster, ServicePlan } from "./observe.ts";
 import { chooseRequested, type RequestedUpgrade } from "./upgrade-gate.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
@@ -64,7 +64,7 @@ export function findPinnedClass(
   servicePlan: ServicePlan,
 ): { name: string; namespace: string } {
   const { capi, cluster } = observed;
-  const made = hadInfrastructure(observed) ? cluster.status?.clusterClass : undefined;
+  const made = wasProvisioned(observed) ? cluster.status?.clusterClass : undefined;
   return capi?.state.classRef ?? { name: made ?? servicePlan.class, namespace: servicePlan.namespace };
 }
 

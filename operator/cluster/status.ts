@@ -34,7 +34,7 @@ import {
 } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
 import { findReturnWait } from "./loss.ts";
-import { areRulesShown, findInfrastructureReadMs, type RulesState } from "./networks.ts";
+import { findInfrastructureReadMs, isProviderReportCurrent, type RulesState } from "./networks.ts";
 import type { ClusterSettings, ObservedCluster } from "./observe.ts";
 import { measurePools } from "./pools.ts";
 import { decideSummary } from "./summary.ts";
@@ -156,8 +156,8 @@ function composeConditions(
   const access = decideAccess(facts.observed, now) ?? [];
   const registered = (cluster.spec.registration && decideRegistered(facts.observed)) ?? [];
   const addOns = facts.observed.addOns.length === 0 ? [] : (decideAddOns(facts.observed) ?? []);
-  const held = facts.problem?.reason === EXPIRED ? undefined : findExpiryHeld("cluster", cluster, now);
-  const expiry = held ? [clusterCondition("ExpiryHeld", "True", held.reason, held.message)] : [];
+  const obstacle = facts.problem?.reason === EXPIRED ? undefined : findExpiryHeld("cluster", cluster, now);
+  const expiry = obstacle ? [clusterCondition("ExpiryHeld", "True", obstacle.reason, obstacle.message)] : [];
   const { namespace } = facts.observed;
   const protection = cluster.spec.deletionProtection ? decideProtection("cluster", cluster, namespace) : [];
   const decided = [decideClusterConditions(facts), access, registered, addOns, protection, expiry].flat();
@@ -175,7 +175,7 @@ function composeConditions(
     findAccessReportMs(facts.observed, now),
     findExpiryWaitMs(cluster, now),
     ...facts.observed.pools.map(({ pool }) => findExpiryWaitMs(pool, now)),
-    facts.rulesProblem === undefined && areRulesShown(facts)
+    facts.rulesProblem === undefined && isProviderReportCurrent(facts)
       ? findInfrastructureReadMs(facts.observed, now)
       : undefined,
     ...facts.pools.map((pool) => pool.progress.nextChangeInMs),

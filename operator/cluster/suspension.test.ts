@@ -6,7 +6,7 @@ import { readCapiCluster, readVariable } from "../capi/cluster-state.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
 import { aCluster as aNewCluster, type ClusterFixture } from "../testing-cluster.ts";
 import { ANNOTATION_PAUSED, decideChildren } from "./children.ts";
-import { needsInfrastructure } from "./networks.ts";
+import { needsInfrastructureObject } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { reconcileCluster } from "./reconcile.ts";
 import {
@@ -170,11 +170,11 @@ describe("the network rules of a suspended cluster, which keeps what is in force
 
   test("a list of which nothing was seen is looked at while the suspension lasts", () => {
     const suspended = suspend(unread(sent(LIST)));
-    expect(needsInfrastructure(suspended.observed)).toBe(true);
+    expect(needsInfrastructureObject(suspended.observed)).toBe(true);
     expect(suspended.after(60).plan().requeueAfterMs).toBe(60_000);
     const seen = withProvider(suspended, listOf(suspended)).reconciled();
     expect(policyOf(seen)?.status).toBe("True");
-    expect(needsInfrastructure(seen.observed)).toBe(false);
+    expect(needsInfrastructureObject(seen.observed)).toBe(false);
   });
 });
 

@@ -36,17 +36,17 @@ export function findPresentNodes(
 }
 
 /**
- * The number of nodes that a fixed pool is to have. With a released count it is `presentNodes`, so that no node is
- * removed.
+ * The number of nodes that a fixed pool is to have. Once no manager sets it (`isCountReleased`) it is `presentNodes`, so
+ * that no node is removed.
  */
 export function findFixedCount(pool: NodePool, presentNodes: number | undefined): number {
   return isCountReleased(pool, presentNodes) ? presentNodes : pool.spec.desiredNodes;
 }
 
 /**
- * Whether a fixed pool has a released count (`CountReleased`), as when a manifest with 5 nodes is applied again without
- * them: Kubernetes stores the default, and the pool keeps 5. Where the count had no owner before either
- * (`countUnmanaged`), a client scaled it to the default, and of such a count Kubernetes records no scale.
+ * Whether the last manager of a fixed pool's count has stopped setting it (`CountReleased`), as when a manifest with 5 nodes
+ * is applied again without them: Kubernetes stores the default, and the pool keeps 5. Where the count had no owner before
+ * either (`countUnmanaged`), a client scaled it to the default, and of such a count Kubernetes records no scale.
  */
 export function isCountReleased(pool: NodePool, presentNodes: number | undefined): presentNodes is number {
   const { spec, status } = pool;
@@ -55,8 +55,8 @@ export function isCountReleased(pool: NodePool, presentNodes: number | undefined
 }
 
 /**
- * `countUnmanaged` of the status: the count has no manager, and it is not a released one. False while the nodes of the
- * pool are unknown, for these tell the two apart, and of an autoscaled pool: it has no count.
+ * `countUnmanaged` of the status: the count has no manager, and is no case of `isCountReleased`. False while the nodes
+ * of the pool are unknown, for these tell the two apart, and of an autoscaled pool: it has no count.
  */
 export function isCountUnmanaged(pool: NodePool, presentNodes: number | undefined): boolean {
   if (isAutoscaled(pool.spec) || isCountOwned(pool) || presentNodes === undefined) return false;

@@ -22,8 +22,8 @@ export interface PoolProgress {
    */
   state: "absent" | "scaling" | "updating" | "rollingOut" | "unhealthy" | "converged";
   /**
-   * For a fixed pool, the number in its spec; for one that is blocked or has a released count, the number in Cluster API; for an
-   * autoscaled one that too, but its minimum at least.
+   * For a fixed pool, the number in its spec; for one that is blocked or whose count has no manager any more
+   * (`isCountReleased`), the number in Cluster API; for an autoscaled one that too, but its minimum at least.
    */
   desiredNodes: number;
   nodes: number;

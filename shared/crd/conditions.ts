@@ -58,7 +58,7 @@ export const CONDITION_REASONS = {
     "ProviderUnreadable",
     "UpgradeInProgress",
     // The last owner of `spec.desiredNodes` no longer sets it, and the default that is stored since would remove nodes:
-    // they are kept, and the pool waits for a new count. That is a released count.
+    // they are kept, and the pool waits for a new count.
     "CountReleased",
     "Paused",
     "Suspended",

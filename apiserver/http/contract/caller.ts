@@ -51,23 +51,23 @@ export function transactAs<T, C>(
   caller: Caller<C>,
   effect: (tx: Queryable, confirmed: C) => Promise<T>,
 ): Promise<T> {
-  return beginAwaited(db, caller, async (tx) => effect(tx, await caller.confirm(tx)));
+  return beginWhileClientWaits(db, caller, async (tx) => effect(tx, await caller.confirm(tx)));
 }
 
 /** A transaction before which a request has written nothing: it stops waiting for a connection when the client is gone. */
-async function beginAwaited<T>(
+async function beginWhileClientWaits<T>(
   db: Database,
   { slot }: Pick<Caller, "slot">,
   run: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   if (slot === undefined) return db.transaction(run);
-  const awaited: TenantContext = {
+  const clientContext: TenantContext = {
     tenant: slot.tenant,
     get signal() {
       return slot.ended;
     },
   };
-  return forTenant(db, awaited).transaction((tx) => {
+  return forTenant(db, clientContext).transaction((tx) => {
     // Here, for the wait for a connection of the pool, after that for the tenant's share, does not end with the request.
     if (slot.isEnded) throw clientDisconnected(slot.ended.reason);
     slot.begin?.();
@@ -115,7 +115,7 @@ function changeRecord<R, T, C>(
   { preconditions, body }: ChangeInput,
   { lock, tag, immutable, apply }: RecordChange<R, T, C>,
 ): Promise<T> {
-  return beginAwaited(db, caller, async (tx) => {
+  return beginWhileClientWaits(db, caller, async (tx) => {
     const confirmation = caller.confirm(tx);
     const [confirmed, record] = await sendTogether(confirmation, lock(tx, confirmation));
     requireMatch(preconditions, tag(record));

@@ -9,7 +9,7 @@ import type { Router } from "../../http/contract/router.ts";
 import { ApiError } from "../../http/errors.ts";
 import type { Attempt } from "../../http/idempotency/run-once.ts";
 import type { ProjectedNodePool } from "../../resources/project/index.ts";
-import { changeObject, requireNodePool, requireResumedCluster } from "../../resources/write/index.ts";
+import { changeObject, requireNodePool, requireUnsuspendedCluster } from "../../resources/write/index.ts";
 import { nodePoolsOf } from "../collection.ts";
 import {
   findMachine,
@@ -104,7 +104,7 @@ async function replaceNode(
       replaced = machine;
       if (current.object.metadata.deletionTimestamp !== undefined)
         throw new ApiError("conflict", "The node pool is being deleted, and the node with it.");
-      const check = (tx: Queryable) => requireResumedCluster(tx, pool);
+      const check = (tx: Queryable) => requireUnsuspendedCluster(tx, pool);
       if (isReplacing(current.object, machine)) return { spec: {}, check };
       return {
         spec: {},

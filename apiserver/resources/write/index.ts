@@ -25,7 +25,7 @@ export {
   requireNodePool,
   requireNotHeld,
   requireNotSuspended,
-  requireResumedCluster,
   requireUnprotected,
+  requireUnsuspendedCluster,
 } from "./route-parts.ts";
 export { changeObject, deleteObject } from "./write-object.ts";

@@ -69,7 +69,7 @@ export function requireUnprotected(
  * Throws 404 for a cluster that is deleted, 409 conflict for one that is suspended. A change of one of its node pools calls it in the
  * transaction that commits the intent: the cluster may have been suspended since the request came.
  */
-export async function requireResumedCluster(
+export async function requireUnsuspendedCluster(
   tx: Queryable,
   { orgId, clusterId }: Pick<ProjectedNodePool, "orgId" | "clusterId">,
 ): Promise<ProjectedCluster> {
