@@ -184,7 +184,10 @@ interface Schema {
 
 /** The paths of the texts of a chart's values that its schema leaves free: no pattern, no list of what is allowed. */
 export function listFreeTexts(chart: ChartName): string[] {
-  return findFreeTexts(JSON.parse(readFileSync(join(pathOfChart(chart), "values.schema.json"), "utf8")), "");
+  const text = readFileSync(join(pathOfChart(chart), "values.schema.json"), "utf8");
+  const { definitions } = JSON.parse(text);
+  const resolved = JSON.parse(text, (_, value) => definitions[value?.$ref?.split("/").at(-1)] ?? value);
+  return findFreeTexts(resolved, "");
 }
 
 function findFreeTexts(schema: Schema, path: string): string[] {
