@@ -61,22 +61,10 @@ test("a change of the pools alone leaves the network rules in force, one of the 
 });
 
 test.each([
-  {
-    what: "is being deleted",
-    pool: makePool("db", {}, { deletionTimestamp: "2026-01-01T00:00:00Z" }),
-    capiDeleting: false,
-  },
-  {
-    what: "has no finalizer yet",
-    pool: makePool("db", {}, { finalizers: [] }),
-    capiDeleting: false,
-  },
-  {
-    what: "has a predecessor that Cluster API is still deleting",
-    pool: makePool("db"),
-    capiDeleting: true,
-  },
-])("a pool that $what is not in the topology", ({ pool, capiDeleting }) => {
+  ["is being deleted", makePool("db", {}, { deletionTimestamp: "2026-01-01T00:00:00Z" }), false],
+  ["has no finalizer yet", makePool("db", {}, { finalizers: [] }), false],
+  ["has a predecessor that Cluster API is still deleting", makePool("db"), true],
+])("a pool that %s is not in the topology", (_what, pool, capiDeleting) => {
   const fixture = aCluster().withPools(makePool("web"));
   const pools = [
     ...fixture.observed.pools,
