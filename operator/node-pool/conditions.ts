@@ -149,6 +149,8 @@ function decideScaling(
   progress: PoolProgress,
   rejection: Problem | undefined,
 ): PoolCondition {
+  if (isDeleting(observed.pool))
+    return poolCondition("Scaling", "False", "Deleting", describeDeletion(observed));
   const { desiredNodes, nodes, readyNodes } = progress;
   // Its machines may outlive their MachineDeployment for a while.
   const differs = nodes !== desiredNodes || readyNodes !== desiredNodes;
@@ -197,8 +199,10 @@ function decideUpToDate(
   const blocker = isDeleting(observed.pool) ? undefined : observed.blocker;
   const pause = progress.state === "converged" && !isBehind ? undefined : findPause(observed);
   if (lacksNodes(observed, progress)) {
-    const { reason = "WaitingForNodes", clause = "." } = pause ?? {};
-    const cause = blocker ?? rejection ?? { reason, message: `There are no nodes yet${clause}` };
+    const isGoing = isDeleting(observed.pool);
+    const { reason = isGoing ? "Deleting" : "WaitingForNodes", clause = "." } = pause ?? {};
+    const message = isGoing ? describeDeletion(observed) : `There are no nodes yet${clause}`;
+    const cause = blocker ?? rejection ?? { reason, message };
     return poolCondition(type, "Unknown", cause.reason, cause.message);
   }
   if (pause !== undefined && (progress.state === "rollingOut" || isBehind)) {
