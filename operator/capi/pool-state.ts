@@ -13,6 +13,9 @@ import {
 import { explain } from "./tenant-messages.ts";
 import { type DesiredPool, readMachineSize } from "./worker-pool.ts";
 
+/** A busy Cluster API adds its finalizers of a pool within 0.6 s; a longer wait has another cause. */
+export const FINALIZERS_WITHIN_MS = 30_000;
+
 /** What Cluster API reports of one pool, in Marina's terms. Undefined counters are not reported at the moment. */
 export interface CapiPoolState {
   /** Name of the MachineDeployment. */

@@ -5,6 +5,7 @@ import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { remainingMs } from "../../shared/program/time.ts";
 import { count, listNames } from "../../shared/program/wording.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
+import { FINALIZERS_WITHIN_MS } from "../capi/pool-state.ts";
 import { isAccepted, isDeleting } from "../identity/identity.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
@@ -101,9 +102,6 @@ function findOwner({ cluster, capi }: ObservedCluster) {
 function isDeletionRequested({ cluster }: ObservedCluster): boolean {
   return cluster.metadata.annotations?.[ANNOTATION_DELETE_MISSING_POOLS] === "true";
 }
-
-/** A busy Cluster API needed 0.6 s; a longer wait has another cause. */
-const FINALIZERS_WITHIN_MS = 30_000;
 
 /**
  * For how many ms the deletion of a cluster has to wait because Cluster API has not set its finalizers of a pool yet: a MachineSet that

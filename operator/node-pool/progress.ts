@@ -4,9 +4,9 @@ import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { isAlwaysPropagated } from "../../shared/crd/node-metadata.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
-import { earliest, remainingMs } from "../../shared/program/time.ts";
+import { earliest, elapsedMs } from "../../shared/program/time.ts";
 import { listNames } from "../../shared/program/wording.ts";
-import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
+import { type CapiMachine, type CapiPoolState, FINALIZERS_WITHIN_MS } from "../capi/pool-state.ts";
 import { PAUSED } from "../capi/tenant-messages.ts";
 import { hashPoolSettings, type PoolDefaults } from "../capi/worker-pool.ts";
 import { displayNameOf, isDeleting } from "../identity/identity.ts";
@@ -45,7 +45,7 @@ export interface PoolProgress {
 }
 
 /** A deletion that nothing holds is passed on within this time: most problems of a cluster hold none. */
-const PASSED_ON_WITHIN_MS = 10_000;
+const PASSED_ON_WITHIN_MS = FINALIZERS_WITHIN_MS + 10_000;
 
 export interface MeasureOptions {
   nodeDegradedAfterSeconds: number;
@@ -82,10 +82,7 @@ export function measurePool(
   const pending = unhealthy.map(dueInMs).filter((ms) => ms > 0);
   const isGiven = capi !== undefined && hasPoolSettings(capi);
   const hasSettings = isGiven && upToDate.length === machines.length;
-  const { deletionTimestamp } = pool.metadata;
-  const deletionWaitMs = isDeleting(pool)
-    ? remainingMs(deletionTimestamp, PASSED_ON_WITHIN_MS, now)
-    : undefined;
+  const deletionWaitMs = isDeleting(pool) ? findDeletionWait(pool, now) : undefined;
   return {
     state: determineState(
       capi,
@@ -110,6 +107,14 @@ export function measurePool(
     deletionWaitMs,
     nextChangeInMs: earliest([...pending, deletionWaitMs]),
   };
+}
+
+/** What was said of a deletion is not taken back for the clock of another operator, which may be behind. */
+function findDeletionWait({ metadata, status }: NodePool, now: Date): number | undefined {
+  const isHeld = findCondition(status?.conditions, "Stalled")?.status === "True";
+  if (isHeld && findCondition(status?.conditions, "Ready")?.reason === "Deleting") return undefined;
+  const waitMs = PASSED_ON_WITHIN_MS - elapsedMs(metadata.deletionTimestamp, now);
+  return waitMs > 0 ? waitMs : undefined;
 }
 
 /** The number of an autoscaled pool is its autoscaler's, but never below its minimum, also where no autoscaler runs. */
