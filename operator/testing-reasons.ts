@@ -4,6 +4,7 @@ import { createStore } from "../shared/kube/store.ts";
 import type { UpgradeCheck } from "../shared/tenant/upgrade/upgrade-check.ts";
 import type { AddOnState } from "./add-ons/observe.ts";
 import type { ClassCapabilities } from "./capi/cluster-class.ts";
+import { UNREADABLE } from "./capi/infrastructure.ts";
 import type { NamespaceState } from "./expiry/expiry.ts";
 import { findDuplicateName, indexByName } from "./identity/identity.ts";
 import { INDEX_NAME } from "./indexes.ts";
@@ -31,7 +32,9 @@ const held = (fixture: ClusterFixture) => {
   return fixture.with({ cluster: { ...cluster, metadata } });
 };
 const RULES = { network: { authorizedCIDRs: ["203.0.113.0/24"] } };
-const UNREADABLE = { infrastructure: { hasActed: undefined, lists: [], unreadable: "example.com" } };
+const cannotRead = (unreadable: string) => ({
+  infrastructure: { hasActed: undefined, lists: [], unreadable },
+});
 const unreachable = { probe: { ok: false, message: "ECONNREFUSED" } };
 const etcdFailure = makeCondition("ControlPlaneAvailable", "False", { message: "etcd has no leader" });
 
@@ -192,7 +195,14 @@ export const inConditionsOnly: { clusters: [string, ClusterFixture][]; pools: [s
         .withSpec(RULES)
         .with({ classes: classWith({ mayIgnoreAuthorizedCIDRs: true }) }),
     ],
-    ["ProviderUnreadable", ready().withSpec(RULES).reconciled().capiConverged().with(UNREADABLE)],
+    ...Object.values(UNREADABLE).map((explain): [string, ClusterFixture] => [
+      "ProviderUnreadable",
+      ready()
+        .withSpec(RULES)
+        .reconciled()
+        .capiConverged()
+        .with(cannotRead(explain("anyclusters", "example.com"))),
+    ]),
     ["CredentialsFailed", withAttempts({ kubeconfig: refused, bindings: {} })],
     ["BindingsFailed", withAttempts({ kubeconfig: {}, bindings: refused })],
     ["TenantAPIUnreachable", withAttempts({ kubeconfig: {}, bindings: silent })],

@@ -13,13 +13,14 @@ import { displayNameOf, isDeleting, isSuspended } from "../identity/identity.ts"
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
 import {
-  areRulesInForce,
   areRulesStillInForce,
   findRulesCondition,
+  findRulesEvidence,
   isProviderReportCurrent,
   isWithoutRules,
   mayBeIgnored,
   type RulesState,
+  UNSEEN_RULES,
 } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-gate.ts";
@@ -192,40 +193,40 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
     const message = `The network rules are not in force as specified: the cluster is suspended, and they wait for its resumption; until then the previous rules stay in force. ${ADVICE_BY_REASON.Suspended.kubectl}`;
     return clusterCondition(type, "False", "Suspended", message);
   }
-  const isIgnorable = mayBeIgnored(observed);
-  if (isIgnorable && rules === "sent") {
-    const message =
-      "The authorized CIDRs were requested of the infrastructure, which may ignore them without saying so. Try the endpoint from another network, or ask the platform's operator whether they are enforced.";
-    return clusterCondition(type, "Unknown", "RequestedOnly", message);
-  }
   const unknown = (reason: string, why = ".") =>
     clusterCondition(type, "Unknown", reason, `Whether the network rules are in force is not known${why}`);
+  const isIgnorable = mayBeIgnored(observed);
+  const isShown = isProviderReportCurrent(facts);
+  const evidence = isShown ? findRulesEvidence(observed) : undefined;
+  if ((isIgnorable && rules === "sent") || evidence === "requested") {
+    const why =
+      ": the infrastructure may ignore them without saying so. Try the endpoint from another network, or ask the platform's operator whether they are enforced.";
+    return unknown("RequestedOnly", why);
+  }
+  const last = findRulesCondition(observed);
+  const unseen = observed.capi && UNSEEN_RULES.includes(last?.reason) ? last : undefined;
   if (problem !== undefined && rules === undefined) {
-    if (!isWithoutRules(observed)) return unknown(problem.reason);
+    if (!isWithoutRules(observed)) return unseen ?? unknown(problem.reason);
     return clusterCondition(type, "True", "Applied", "There are no network rules.");
   }
   const isStillInForce = rules !== "unsent" && areRulesStillInForce(observed);
-  const isInForce = isStillInForce || (isProviderReportCurrent(facts) && areRulesInForce(observed));
-  if (isInForce && !isIgnorable)
+  if ((isStillInForce || evidence === "inForce") && !isIgnorable)
     return clusterCondition(type, "True", "Applied", "The network rules are in force.");
   if (observed.cluster.metadata.deletionTimestamp !== undefined) return unknown("Deleting");
+  const { hasActed, unreadable } = observed.infrastructure ?? {};
+  if (unreadable !== undefined && isShown) return unknown("ProviderUnreadable", `: ${unreadable}`);
+  if (rules === "sent" && hasActed === undefined && unseen !== undefined) return unseen;
   if (isSuspended(observed.cluster)) {
     const why = `: the cluster was suspended before that was seen. ${ADVICE_BY_REASON.Suspended.kubectl}`;
     return unknown("Suspended", why);
   }
-  const last = findRulesCondition(observed);
-  const { hasActed, unreadable: group } = observed.infrastructure ?? {};
-  const why = `: what the infrastructure says of them cannot be read. Ask the platform's operator to look at it, and to let Marina's operator get objects of the API group ${group}.`;
-  if (group !== undefined && isProviderReportCurrent(facts)) return unknown("ProviderUnreadable", why);
-  if (rules === "sent" && hasActed === undefined && last?.reason === "ProviderUnreadable")
-    return clusterCondition(type, "Unknown", last.reason, last.message);
   if (observed.capi === undefined)
     return unknown((problem ?? facts.wait ?? { reason: "Provisioning" }).reason);
   const cause = RULES_PREVENTED_BY.includes(problem?.reason ?? "") ? problem : undefined;
   const { reason } = cause ?? { reason: "Provisioning" };
   if (rules !== "unsent" && last?.status !== "False") return unknown(reason);
-  const state = cause === undefined ? "being applied" : "not in force as specified";
-  return clusterCondition(type, "False", reason, `The network rules are ${state}.`);
+  const state = cause === undefined ? `being applied. ${ADVICE}` : "not in force as specified.";
+  return clusterCondition(type, "False", reason, `The network rules are ${state}`);
 }
 
 function decideUpgrading(facts: Facts): ClusterCondition | undefined {

@@ -38,6 +38,7 @@ const policyOf = (fixture: ClusterFixture) =>
 /** As the next status says it. */
 const nextPolicyOf = (fixture: ClusterFixture) => policyOf(fixture.with({}).reconciled());
 const unreadable = { infrastructure: { hasActed: undefined, lists: [], unreadable: "example.com" } };
+const silent = { infrastructure: { hasActed: false, isSilent: true, lists: [] } };
 const actedOn = (list: unknown = []): Partial<ObservedCluster> => ({
   infrastructure: { hasActed: true, lists: [new Set(["subnet-1"]), new Set(list as string[])] },
 });
@@ -152,6 +153,7 @@ describe("rules that are removed are in force until the infrastructure has none"
     ["it was not read", without.with({ infrastructure: undefined }), "False"],
     ["it has the former list", without.with(actedOn(listOf(sent))), "False"],
     ["it may not be read", without.with(unreadable), "Unknown"],
+    ["it does not report whether it has acted", without.with(silent), "Unknown"],
     ["it has not acted", without.with({ infrastructure: { hasActed: false, lists: [] } }), "False"],
     ["machines may have the former rate limit", rolling.with(actedOn()), "False"],
     ["it has none, and has acted", without.with(actedOn()), "True"],
@@ -208,7 +210,10 @@ describe("rules that are removed are in force until the infrastructure has none"
     expect(nextPolicyOf(none)?.status).toBe("False");
     expect(nextPolicyOf(none.with(actedOn()))?.status).toBe("True");
     const unread = none.with({ ...unreadable, probe: undefined }).reconciled();
-    for (const one of [unread, unread.with({ infrastructure: undefined }).reconciled()]) {
+    const unseen = unread.with({ infrastructure: undefined });
+    const suspended = unseen.withSpec({ suspend: true });
+    const stalled = unseen.with({ classes: new Map() });
+    for (const one of [unread, ...[unseen, suspended, stalled].map((it) => it.reconciled())]) {
       expect(policyOf(one)).toMatchObject({ status: "Unknown", reason: "ProviderUnreadable" });
       expect(needsInfrastructureObject(one.observed)).toBe(true);
     }

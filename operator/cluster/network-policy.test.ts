@@ -10,13 +10,17 @@ const OTHER = ["203.0.113.0/24"];
 const RATE_LIMIT = { apiServerRateLimit: { maxConnectionsPerSecond: 5, burst: 10 } };
 const POLICY = "NetworkPolicyApplied";
 
-const classOf = (capabilities: object) =>
-  new Map([["marina-system/standard-v1", { ...makeClass(), ...capabilities }]]);
+const byClass = (capabilities: object): Partial<ObservedCluster> => ({
+  classes: new Map([["marina-system/standard-v1", { ...makeClass(), ...capabilities }]]),
+});
 const withoutVariable = (name: string) =>
-  classOf({ variables: new Set([...makeClass().variables].filter((variable) => variable !== name)) });
+  byClass({ variables: new Set([...makeClass().variables].filter((variable) => variable !== name)) });
 const restricted = (authorizedCIDRs: string[]) => ({ network: { authorizedCIDRs } });
 const actedOn = (...listed: string[]): Partial<ObservedCluster> => ({
   infrastructure: { hasActed: true, lists: [new Set(["subnet-1"]), new Set(listed)] },
+});
+const silent = (...listed: string[]): Partial<ObservedCluster> => ({
+  infrastructure: { hasActed: false, isSilent: true, lists: [new Set(listed)] },
 });
 
 /** The list that Cluster API has. */
@@ -27,56 +31,29 @@ function listOf(fixture: ClusterFixture): unknown {
 
 describe("a part of the network policy that is not supported waits alone", () => {
   const { settings } = aCluster().observed;
-  test.each<{ what: string; spec: object; change: Partial<ObservedCluster>; reason: string; rule?: string }>([
-    {
-      what: "a rate limit without a variable",
-      spec: { network: RATE_LIMIT },
-      change: { classes: withoutVariable("apiServerRateLimit") },
-      reason: "UnsupportedByClass",
-      rule: "apiServerRateLimit",
-    },
-    {
-      what: "a list without a variable",
-      spec: restricted(LIST),
-      change: { classes: withoutVariable("authorizedCIDRs") },
-      reason: "UnsupportedByClass",
-    },
-    {
-      what: "a list that is too long",
-      spec: restricted([...LIST, ...OTHER]),
-      change: { classes: classOf({ maxAuthorizedCIDRs: 3 }) },
-      reason: "UnsupportedByClass",
-    },
-    {
-      what: "a list with networks of IPv6 alone",
-      spec: restricted(["2001:db8::/32"]),
-      change: { classes: classOf({ hasIPv4CIDRsAlone: true }) },
-      reason: "UnsupportedByClass",
-    },
-    {
-      what: "a list that would keep the platform out",
-      spec: restricted(LIST),
-      change: { settings: { ...settings, platformCIDRs: [] } },
-      reason: "AuthorizedCIDRsUnavailable",
-    },
-  ])(
-    "$what: pools are scaled, and the condition says why",
-    ({ spec, change, reason, rule = "authorizedCIDRs" }) => {
-      const pool = makePool("web", { desiredNodes: 7 });
-      const fixture = aCluster().withPools(makePool("web")).ready().with(change).withSpec(spec);
-      const pools = fixture.observed.pools.map((one) => ({ ...one, pool }));
-      expect(topologyOf(fixture.with({ pools }).plan())?.workers?.machineDeployments).toMatchObject([
-        { replicas: 7 },
-      ]);
-      const plan = fixture.plan();
-      expect(plan.apply).toEqual([]);
-      expect(plan.status).toMatchObject({ phase: "Ready", message: conditionOf(plan, POLICY)?.message });
-      expect(conditionOf(plan, POLICY)).toMatchObject({ status: "False", reason });
-      expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason });
-      const { message } = conditionOf(plan, POLICY) ?? {};
-      expect(plan.status?.unapplied).toEqual([{ field: `network.${rule}`, reason, message }]);
-    },
-  );
+  const keptOut = { settings: { ...settings, platformCIDRs: [] } };
+  test.each<[string, { network: object }, Partial<ObservedCluster>]>([
+    ["a rate limit without a variable", { network: RATE_LIMIT }, withoutVariable("apiServerRateLimit")],
+    ["a list without a variable", restricted(LIST), withoutVariable("authorizedCIDRs")],
+    ["a list that is too long", restricted([...LIST, ...OTHER]), byClass({ maxAuthorizedCIDRs: 3 })],
+    ["a list of networks of IPv6", restricted(["2001:db8::/32"]), byClass({ hasIPv4CIDRsAlone: true })],
+    ["a list that would keep the platform out", restricted(LIST), keptOut],
+  ])("%s: pools are scaled, and the condition says why", (_what, spec, change) => {
+    const reason = change === keptOut ? "AuthorizedCIDRsUnavailable" : "UnsupportedByClass";
+    const pool = makePool("web", { desiredNodes: 7 });
+    const fixture = aCluster().withPools(makePool("web")).ready().with(change).withSpec(spec);
+    const pools = fixture.observed.pools.map((one) => ({ ...one, pool }));
+    const topology = topologyOf(fixture.with({ pools }).plan());
+    expect(topology?.workers?.machineDeployments).toMatchObject([{ replicas: 7 }]);
+    const plan = fixture.plan();
+    expect(plan.apply).toEqual([]);
+    expect(plan.status).toMatchObject({ phase: "Ready", message: conditionOf(plan, POLICY)?.message });
+    expect(conditionOf(plan, POLICY)).toMatchObject({ status: "False", reason });
+    expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason });
+    const { message } = conditionOf(plan, POLICY) ?? {};
+    const [rule] = Object.keys(spec.network);
+    expect(plan.status?.unapplied).toEqual([{ field: `network.${rule}`, reason, message }]);
+  });
 
   test("each of two that wait is in the status, once, also of a suspended cluster", () => {
     const classes = new Map([["marina-system/standard-v1", makeClass(["workerSubnet", "machine"])]]);
@@ -95,9 +72,7 @@ describe("a part of the network policy that is not supported waits alone", () =>
 
   test("the list that is in force stays until another one is supported", () => {
     const before = aCluster(restricted(LIST)).ready();
-    const tooLong = before
-      .with({ classes: classOf({ maxAuthorizedCIDRs: 3 }) })
-      .withSpec(restricted([...LIST, ...OTHER]));
+    const tooLong = before.with(byClass({ maxAuthorizedCIDRs: 3 })).withSpec(restricted([...LIST, ...OTHER]));
     expect(tooLong.plan().apply).toEqual([]);
     expect(listOf(tooLong.reconciled())).toEqual(listOf(before));
     expect(listOf(before)).toContain(LIST[0]);
@@ -112,7 +87,7 @@ describe("a part of the network policy that is not supported waits alone", () =>
       const before = aCluster(restricted(LIST)).ready();
       const platformCIDRs = [...settings.platformCIDRs, "2001:db8:f::/48"];
       const changed = before
-        .with({ classes: classOf({ hasIPv4CIDRsAlone: true }), settings: { ...settings, platformCIDRs } })
+        .with({ ...byClass({ hasIPv4CIDRsAlone: true }), settings: { ...settings, platformCIDRs } })
         .withSpec(restricted(list))
         .reconciled();
       const [platform] = settings.platformCIDRs;
@@ -134,7 +109,7 @@ describe("a part of the network policy that is not supported waits alone", () =>
   test("nothing is read of the infrastructure for a list that waits alone", () => {
     const waiting = aCluster(restricted(LIST))
       .ready()
-      .with({ classes: classOf({ maxAuthorizedCIDRs: 3 }) })
+      .with(byClass({ maxAuthorizedCIDRs: 3 }))
       .withSpec(restricted([...LIST, ...OTHER]));
     const reported = waiting.reconciled();
     for (const fixture of [waiting, reported]) expect(fixture.plan().requeueAfterMs).toBeUndefined();
@@ -143,9 +118,7 @@ describe("a part of the network policy that is not supported waits alone", () =>
   });
 
   test("a new cluster is made without the rate limit, and is not stalled while it comes up", () => {
-    const fixture = aCluster({ network: RATE_LIMIT }).with({
-      classes: withoutVariable("apiServerRateLimit"),
-    });
+    const fixture = aCluster({ network: RATE_LIMIT }).with(withoutVariable("apiServerRateLimit"));
     const plan = fixture.plan();
     expect(topologyOf(plan)).toMatchObject({ version: "v1.34.2" });
     expect(plan.status?.phase).toBe("Provisioning");
@@ -156,27 +129,31 @@ describe("a part of the network policy that is not supported waits alone", () =>
 
 describe("the condition of the network rules is True only when the infrastructure has shown it", () => {
   const applied = aCluster().ready().withSpec(restricted(LIST)).reconciled().capiConverged();
-  const all = () => (listOf(applied) as string[]) ?? [];
+  const all = listOf(applied) as string[];
+  const withoutNodes = all.filter((block) => block !== applied.observed.cluster.status?.workerSubnet);
+  const limited = aCluster().ready().withSpec({ network: RATE_LIMIT }).reconciled().capiConverged();
+  const rolling = limited.withCapiConditions([makeCondition("RollingOut", "True")]);
+  const statusOf = ({ observed }: ClusterFixture) =>
+    observed.cluster.status?.conditions?.find(({ type }) => type === POLICY)?.status;
 
-  test("Cluster API has the list", () => {
-    expect(all()).toContain(LIST[0]);
-  });
-
-  test.each<[string, () => Partial<ObservedCluster>, string]>([
-    ["it was not read", () => ({}), "False"],
-    ["it has another list", () => actedOn(...OTHER), "False"],
-    ["it still has the longer list of before", () => actedOn(...all(), ...OTHER), "False"],
-    ["it has not acted", () => ({ infrastructure: { hasActed: false, lists: [new Set(all())] } }), "False"],
-    ["it has the list and has acted", () => actedOn(...all()), "True"],
+  test.each<[string, ClusterFixture, string]>([
+    ["it was not read", applied, "False"],
+    ["it has another list", applied.with(actedOn(...OTHER)), "False"],
+    ["it still has the longer list of before", applied.with(actedOn(...all, ...OTHER)), "False"],
     [
-      "its class leaves the nodes' network to the provider",
-      () => actedOn(...all().filter((network) => network !== applied.observed.cluster.status?.workerSubnet)),
-      "True",
+      "it has not acted",
+      applied.with({ infrastructure: { hasActed: false, lists: [new Set(all)] } }),
+      "False",
     ],
-  ])("%s", (_what, change, status) => {
-    const plan = applied.with(change()).plan();
-    const { conditions } = plan.status ?? applied.observed.cluster.status ?? {};
-    expect(conditions?.find(({ type }) => type === POLICY)?.status).toBe(status);
+    ["it has the list and has acted", applied.with(actedOn(...all)), "True"],
+    ["it has the list and does not report whether it has acted", applied.with(silent(...all)), "Unknown"],
+    ["it has another list and does not report that", applied.with(silent(...OTHER)), "False"],
+    ["its class leaves the nodes' network to the provider", applied.with(actedOn(...withoutNodes)), "True"],
+    ["it was not read, of a rate limit", limited, "False"],
+    ["machines are being replaced, of a rate limit", rolling.with(actedOn()), "False"],
+    ["it is settled, of a rate limit", limited.with(actedOn()), "True"],
+  ])("%s", (_what, fixture, status) => {
+    expect(statusOf(fixture.reconciled())).toBe(status);
   });
 
   test.each([
@@ -186,42 +163,20 @@ describe("the condition of the network rules is True only when the infrastructur
     expect(applied.after(seconds).plan().requeueAfterMs).toBe(requeueAfterMs);
   });
 
-  test("one that is never believed is not looked at", () => {
-    const unsure = applied.with({ classes: classOf({ mayIgnoreAuthorizedCIDRs: true }) }).reconciled();
-    expect(needsInfrastructureObject(unsure.observed)).toBe(false);
-    expect(unsure.after(60).plan().requeueAfterMs).toBeUndefined();
-  });
-
-  test("an infrastructure that may ignore the list is never believed", () => {
-    const classes = classOf({ mayIgnoreAuthorizedCIDRs: true });
-    const plan = applied.with({ classes, ...actedOn(...all()) }).plan();
-    expect(conditionOf(plan, POLICY)).toMatchObject({ status: "Unknown", reason: "RequestedOnly" });
-  });
-
-  describe("as a rate limit", () => {
-    const limited = aCluster().ready().withSpec({ network: RATE_LIMIT }).reconciled().capiConverged();
-    const rolling = limited.withCapiConditions([makeCondition("RollingOut", "True")]);
-    const acted = { infrastructure: { hasActed: true, lists: [] } };
-
-    test.each<[string, ClusterFixture, string]>([
-      ["the infrastructure was not read", limited, "False"],
-      ["machines are being replaced", rolling.with(acted), "False"],
-      ["the infrastructure is settled", limited.with(acted), "True"],
-    ])("%s", (_what, fixture, status) => {
-      const plan = fixture.plan();
-      const { conditions } = plan.status ?? fixture.observed.cluster.status ?? {};
-      expect(conditions?.find(({ type }) => type === POLICY)?.status).toBe(status);
-    });
+  test("one that does not report whether it has acted is read again, one that may ignore it is never believed", () => {
+    const unsure = applied.with({ ...byClass({ mayIgnoreAuthorizedCIDRs: true }), ...actedOn(...all) });
+    expect(conditionOf(unsure.plan(), POLICY)).toMatchObject({ status: "Unknown", reason: "RequestedOnly" });
+    expect(unsure.reconciled().after(60).plan().requeueAfterMs).toBeUndefined();
+    const fixtures = [applied.with(silent(...all)), unsure].map((it) => it.reconciled());
+    expect(fixtures.map(({ observed }) => needsInfrastructureObject(observed))).toEqual([true, false]);
   });
 
   describe("of the list with other networks of the platform, though the specification is the same", () => {
-    const before = applied.with(actedOn(...all())).reconciled();
+    const before = applied.with(actedOn(...all)).reconciled();
     const { settings } = before.observed;
     const changed = before.with({ settings: { ...settings, platformCIDRs: ["203.0.113.0/24"] } });
     const corrected = changed.reconciled();
     const sent = corrected.reconciled().capiConverged();
-    const statusOf = ({ observed }: ClusterFixture) =>
-      observed.cluster.status?.conditions?.find(({ type }) => type === POLICY)?.status;
 
     test("the status is corrected before the list is sent, so that no crash in between leaves it True", () => {
       expect(statusOf(before)).toBe("True");
@@ -241,18 +196,18 @@ describe("the condition of the network rules is True only when the infrastructur
     test("a suspended cluster keeps the list that it has, and says so", () => {
       const suspended = before
         .withSpec({ suspend: true })
-        .with(actedOn(...all()))
+        .with(actedOn(...all))
         .reconciled()
         .reconciled();
       const kept = suspended.with({ settings: changed.observed.settings }).reconciled();
-      expect(listOf(kept)).toEqual(all());
+      expect(listOf(kept)).toEqual(all);
       expect([statusOf(suspended), statusOf(kept)]).toEqual(["True", "True"]);
     });
   });
 
   test.each<[string, ClusterFixture, string, string]>([
     ["without rules there is nothing to know", aCluster().ready(), "True", "Applied"],
-    ["of those that it has", applied.with(actedOn(...all())).reconciled(), "Unknown", "ClassNotFound"],
+    ["of those that it has", applied.with(actedOn(...all)).reconciled(), "Unknown", "ClassNotFound"],
     ["of those that are to be removed", applied.withSpec({ network: {} }), "Unknown", "ClassNotFound"],
     ["of those that are new", aCluster().ready().withSpec(restricted(LIST)), "Unknown", "ClassNotFound"],
   ])(
@@ -265,7 +220,7 @@ describe("the condition of the network rules is True only when the infrastructur
   );
 
   test("it stays True beside a problem of something else, whose status is written once", () => {
-    const unknown = applied.withSpec({ ...restricted(LIST), version: "1.99" }).with(actedOn(...all()));
+    const unknown = applied.withSpec({ ...restricted(LIST), version: "1.99" }).with(actedOn(...all));
     const first = unknown.reconciled();
     expect(conditionOf(unknown.plan(), "Stalled")).toMatchObject({ reason: "UnknownVersion" });
     expect(conditionOf(unknown.plan(), POLICY)).toMatchObject({ status: "True" });

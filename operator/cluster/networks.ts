@@ -138,10 +138,12 @@ function isReportedInForce(observed: ObservedCluster): boolean {
 function isRuleWaiting(observed: ObservedCluster): boolean {
   const { metadata, status } = observed.cluster;
   const { reason, observedGeneration } = findRulesCondition(observed) ?? {};
-  const { unapplied = [] } = status ?? {};
-  const isReason = unapplied.some((part) => part.field.startsWith("network.") && part.reason === reason);
-  return isReason && observedGeneration === metadata.generation;
+  const isReason = status?.unapplied?.some((it) => it.field.startsWith("network.") && it.reason === reason);
+  return isReason === true && observedGeneration === metadata.generation;
 }
+
+/** Reasons of a condition that does not tell whether the rules that Cluster API has, or former ones, are in force. */
+export const UNSEEN_RULES: readonly (string | undefined)[] = ["ProviderUnreadable", "RequestedOnly"];
 
 /** What the status says of the network rules. */
 export function findRulesCondition({ cluster }: Pick<ObservedCluster, "cluster">) {
@@ -154,7 +156,7 @@ export function findRulesCondition({ cluster }: Pick<ObservedCluster, "cluster">
  */
 function mayHaveFormerRules(observed: ObservedCluster): boolean {
   const { status, reason } = findRulesCondition(observed) ?? {};
-  if (status === "False" || reason === "ProviderUnreadable") return true;
+  if (status === "False" || UNSEEN_RULES.includes(reason)) return true;
   return status !== "True" && observed.cluster.status?.firstReadyAt !== undefined;
 }
 
@@ -186,7 +188,7 @@ export function needsInfrastructureObject(observed: ObservedCluster): boolean {
   if (cluster.metadata.deletionTimestamp !== undefined || !isObserved || isRuleWaiting(observed))
     return false;
   if (!hasRules(cluster)) return mayHaveFormerRules(observed);
-  return findRulesCondition(observed)?.reason !== "RequestedOnly" && !isReportedInForce(observed);
+  return !mayBeIgnored(observed) && !isReportedInForce(observed);
 }
 
 /**
@@ -195,21 +197,22 @@ export function needsInfrastructureObject(observed: ObservedCluster): boolean {
  */
 export function findInfrastructureReadMs(observed: ObservedCluster, now: Date): number | undefined {
   if (!needsInfrastructureObject(observed)) return undefined;
-  return conditionAgeMs(findRulesCondition(observed), now) < APPLIES_WITHIN_MS
-    ? READ_OFTEN_MS
-    : READ_SELDOM_MS;
+  const isRecent = conditionAgeMs(findRulesCondition(observed), now) < APPLIES_WITHIN_MS;
+  return isRecent ? READ_OFTEN_MS : READ_SELDOM_MS;
 }
 
 /**
- * Whether the provider has acted on exactly the list that Cluster API has, for a longer one lets others in, and on none where it has
+ * `inForce`: the provider has acted on exactly the list that Cluster API has, for a longer one lets others in, and on none where it has
  * none any more; and no machine of a rollout has another rate limit, which a class may write on the control plane. Of a suspended
- * cluster, whose rollouts stand still, the rate limit is as it was last seen.
+ * cluster, whose rollouts stand still, the rate limit is as it was last seen. `requested`: it does not report whether it has acted.
  */
-export function areRulesInForce(observed: ObservedCluster): boolean {
+export function findRulesEvidence(observed: ObservedCluster): "inForce" | "requested" | undefined {
   const { cluster, capi, infrastructure, settings } = observed;
-  if (capi === undefined) return false;
-  if (!hasRules(cluster) && !mayHaveFormerRules(observed)) return true;
-  if (infrastructure?.hasActed !== true) return false;
+  if (capi === undefined) return undefined;
+  if (!hasRules(cluster) && !mayHaveFormerRules(observed)) return "inForce";
+  const { hasActed, isSilent, lists = [] } = infrastructure ?? {};
+  if (hasActed !== true && isSilent !== true) return undefined;
+  const evidence = isSilent ? "requested" : "inForce";
   const { status, reason } = findRulesCondition(observed) ?? {};
   // Rules that waited for the resumption, and are taken back, leave no trace.
   const wasWaiting = !hasRules(cluster) && status === "False" && reason === "Suspended";
@@ -218,35 +221,31 @@ export function areRulesInForce(observed: ObservedCluster): boolean {
   // No class without the variable had one that was removed.
   const hadLimit =
     !isRestricted(cluster) && findClass(observed)?.variables.has("apiServerRateLimit") !== false;
-  if ((isLimited || hadLimit) && !capi.state.converged && !isAsLastSeen) return false;
+  if ((isLimited || hadLimit) && !capi.state.converged && !isAsLastSeen) return undefined;
   // A class leaves the nodes' network out where its provider lets them in by itself.
   const workerSubnet = capi.state.workerSubnet ?? cluster.status?.workerSubnet ?? "";
   if (!isRestricted(cluster)) {
     const own = settings.platformCIDRs.length > 0 ? settings.platformCIDRs : [workerSubnet];
-    return !infrastructure.lists.some((list) => own.every((block) => list.has(maskCidr(block) ?? block)));
+    const hasList = lists.some((list) => own.every((block) => list.has(maskCidr(block) ?? block)));
+    return hasList ? undefined : evidence;
   }
-  const wanted = readVariable(capi.object, "authorizedCIDRs");
   const sortOthers = (list: Iterable<string>) =>
     [...list].filter((network) => network !== workerSubnet).sort();
-  const networks = sortOthers(Array.isArray(wanted) ? wanted.map(String) : []);
-  return infrastructure.lists.some((list) => isDeepStrictEqual(sortOthers(list), networks));
+  const networks = sortOthers(readLive(observed, "authorizedCIDRs") ?? []);
+  return lists.some((list) => isDeepStrictEqual(sortOthers(list), networks)) ? evidence : undefined;
 }
 
 /**
  * Whether what the provider's object shows is about the rules that were decided. It is not while a class is about to be
  * sent, which may write them elsewhere; it is while a problem keeps Cluster API's object unchanged.
  */
-export function isProviderReportCurrent({
-  observed,
-  rules,
-  applied,
-  problem,
-}: {
+export function isProviderReportCurrent(facts: {
   observed: ObservedCluster;
   rules: RulesState | undefined;
   applied: boolean;
   problem: Problem | undefined;
 }): boolean {
+  const { observed, rules, applied, problem } = facts;
   return rules === "sent" && (applied || problem !== undefined || isSuspended(observed.cluster));
 }
 

@@ -97,7 +97,7 @@ async function runObserved(
   context: RunContext,
 ): Promise<ReconcileResult> {
   const infrastructure = needsInfrastructureObject(observed)
-    ? await deps.infrastructure.read(observed.capi?.object, now, context.signal)
+    ? await deps.infrastructure.read(observed.capi?.object, context.signal)
     : undefined;
   const { checks: upgradeChecks, requeueAfterMs: checksRetryMs } = observeUpgrade(deps, key, observed);
   const known = deps.rejections.find(key, observed);

@@ -136,6 +136,7 @@ describe("the network rules of a suspended cluster, which keeps what is in force
     ["a list that the provider has not", suspend(withProvider(sent(LIST), [])), "Unknown", "Suspended"],
     ["a list of which nothing was seen", suspend(unread(sent(LIST))), "Unknown", "Suspended"],
     ["a rate limit of which nothing was seen", suspend(unread(sent(LIMIT))), "Unknown", "Suspended"],
+    ["a list that cannot be read", suspend(unreadable(sent(LIST))), "Unknown", "ProviderUnreadable"],
   ])("%s", (_what, fixture, status, reason) => {
     expect(policyOf(fixture)).toMatchObject({ status, reason });
   });
