@@ -209,6 +209,8 @@ describe("rules that are removed are in force until the infrastructure has none"
     expect(needsInfrastructureObject(none.observed)).toBe(true);
     expect(nextPolicyOf(none)?.status).toBe("False");
     expect(nextPolicyOf(none.with(actedOn()))?.status).toBe("True");
+    const requested = none.with({ ...silent, probe: undefined }).reconciled();
+    expect(nextPolicyOf(requested.with({ infrastructure: undefined }))?.reason).toBe("RequestedOnly");
     const unread = none.with({ ...unreadable, probe: undefined }).reconciled();
     const unseen = unread.with({ infrastructure: undefined });
     const suspended = unseen.withSpec({ suspend: true });
