@@ -4,7 +4,7 @@ import { type Client, runCommand } from "./client.ts";
 import { generateClient, PROGRAMS } from "./openapi-generator.ts";
 
 const COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
-/** An unknown value of an enum is one of its values: the document asks clients to ignore what they do not know. */
+/** Unknown values of an enum and unknown fields are accepted: the document asks clients to ignore what they do not know. */
 const PROPERTIES = [
   "invokerPackage=dev.marina.client",
   "apiPackage=dev.marina.client.api",
@@ -12,17 +12,17 @@ const PROPERTIES = [
   "openApiNullable=false",
   "useJakartaEe=true",
   "enumUnknownDefaultCase=true",
+  "disallowAdditionalPropertiesIfNotPresent=false",
 ];
 
-/** openapi-generator's Java client with the HTTP client of the JDK and Jackson, whose jars its pom.xml names. */
+/**
+ * openapi-generator's Java client as it is by itself, with OkHttp and Gson, whose jars its pom.xml names. That of its
+ * library `native` does not compile where a value may be a list or an object.
+ */
 export const java: Client = {
   name: "java",
   async prepare(folder) {
-    await generateClient("java", folder, [
-      "--library",
-      "native",
-      `--additional-properties=${PROPERTIES.join(",")}`,
-    ]);
+    await generateClient("java", folder, [`--additional-properties=${PROPERTIES.join(",")}`]);
     const [jars, classes] = [join(folder, "jars"), join(folder, "classes")];
     await runCommand("mvn", ["-q", "-B", COPY_GOAL, `-DoutputDirectory=${jars}`, "-DincludeScope=compile"], {
       cwd: folder,

@@ -1,6 +1,7 @@
 import dev.marina.client.ApiClient;
 import dev.marina.client.ApiException;
 import dev.marina.client.ApiResponse;
+import dev.marina.client.JSON;
 import dev.marina.client.api.ClustersApi;
 import dev.marina.client.api.NodePoolsApi;
 import dev.marina.client.api.OrganizationsApi;
@@ -10,27 +11,19 @@ import dev.marina.client.model.CreateNodePool;
 import dev.marina.client.model.CreateOrganization;
 import dev.marina.client.model.Error;
 import dev.marina.client.model.ErrorInfo;
-import dev.marina.client.model.IssueKubeconfig;
 import dev.marina.client.model.NodePool;
 import dev.marina.client.model.StatusEvent;
 import dev.marina.client.model.UpdateNodePool;
-import java.net.URI;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse.BodyHandlers;
 import java.util.UUID;
 import java.util.concurrent.Callable;
-import java.util.stream.Stream;
+import okhttp3.Request;
+import okhttp3.Response;
 
-/**
- * The tenant's story by the Java client of openapi-generator. MARINA_URL and MARINA_TOKEN say where and as whom. The
- * library `native` parses every answer as JSON, so the kubeconfig is an issued one: the file of the admin is YAML.
- */
+/** The tenant's story by the Java client of openapi-generator. MARINA_URL and MARINA_TOKEN say where and as whom. */
 public class Story {
   public static void main(String[] args) throws Exception {
-    ApiClient client = new ApiClient();
-    client.updateBaseUri(System.getenv("MARINA_URL"));
-    client.setRequestInterceptor(
-        request -> request.setHeader("Authorization", "Bearer " + System.getenv("MARINA_TOKEN")));
+    ApiClient client = new ApiClient().setBasePath(System.getenv("MARINA_URL"));
+    client.addDefaultHeader("Authorization", "Bearer " + System.getenv("MARINA_TOKEN"));
     OrganizationsApi organizations = new OrganizationsApi(client);
     ClustersApi clusters = new ClustersApi(client);
     NodePoolsApi pools = new NodePoolsApi(client);
@@ -46,7 +39,7 @@ public class Story {
           Cluster seen = clusters.getCluster(org, cluster, null);
           return seen.getStatus() == Cluster.StatusEnum.RUNNING && seen.getNodes().getReady() == 1;
         });
-    var page = clusters.listClusters(org, null, 10, null, null);
+    var page = clusters.listClusters(org, null, 10, null, null, null);
     require(page.getItems().size() == 1 && page.getNextCursor() == null, "list the clusters: " + page);
 
     UUID pool = pools.createNodePool(org, cluster, pool("memory", 8), null, null).getId();
@@ -62,13 +55,12 @@ public class Story {
       pools.updateNodePool(org, cluster, pool, change, null, etag, null);
       throw new IllegalStateException("a change with an old ETag was accepted");
     } catch (ApiException failure) {
-      Error problem = ApiClient.createDefaultObjectMapper().readValue(failure.getResponseBody(), Error.class);
+      Error problem = JSON.deserialize(failure.getResponseBody(), Error.class);
       boolean isRefused = problem.getError().getCode() == ErrorInfo.CodeEnum.PRECONDITION_FAILED;
       require(failure.getCode() == 412 && isRefused, "the error of an old ETag: " + problem);
     }
 
-    String kubeconfig = clusters.issueKubeconfig(org, cluster, new IssueKubeconfig().ttlSeconds(600), null).getKubeconfig();
-    require(kubeconfig.contains("certificate-authority-data"), "issue a kubeconfig");
+    require(clusters.getKubeconfig(org, cluster).contains("certificate-authority-data"), "read the kubeconfig");
 
     clusters.deleteCluster(org, cluster, null, null, null);
     until(
@@ -82,18 +74,22 @@ public class Story {
             throw failure;
           }
         });
-    organizations.deleteOrganization(org, null, null);
+    organizations.deleteOrganization(org, null, null, null);
   }
 
   /** The generated method reads a response to its end, which a stream has not. */
   private static void readStream(ApiClient client, UUID org, UUID cluster) throws Exception {
     String path = "/api/v1/organizations/" + org + "/clusters/" + cluster + "/system-events";
-    HttpRequest.Builder request =
-        HttpRequest.newBuilder(URI.create(client.getBaseUri() + path)).header("Accept", "text/event-stream");
-    client.getRequestInterceptor().accept(request);
-    try (Stream<String> lines = client.getHttpClient().send(request.build(), BodyHandlers.ofLines()).body()) {
-      String data = lines.filter(line -> line.startsWith("data: ")).findFirst().orElseThrow().substring(6);
-      StatusEvent state = ApiClient.createDefaultObjectMapper().readValue(data, StatusEvent.class);
+    Request request =
+        new Request.Builder()
+            .url(client.getBasePath() + path)
+            .header("Accept", "text/event-stream")
+            .header("Authorization", "Bearer " + System.getenv("MARINA_TOKEN"))
+            .build();
+    try (Response response = client.getHttpClient().newCall(request).execute()) {
+      String line = "";
+      while (!line.startsWith("data: ")) line = response.body().source().readUtf8LineStrict();
+      StatusEvent state = JSON.deserialize(line.substring(6), StatusEvent.class);
       require(state.getClusterId().equals(cluster), "the present state: " + state);
     }
   }

@@ -109,7 +109,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err = client.OrganizationsAPI.DeleteOrganization(ctx, org).Execute(); err != nil {
+	if _, _, err = client.OrganizationsAPI.DeleteOrganization(ctx, org).Execute(); err != nil {
 		return fmt.Errorf("delete the organization: %w", err)
 	}
 	return nil
