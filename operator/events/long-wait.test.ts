@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { findLongWait } from "./long-wait.ts";
 
-const MESSAGE = "0 of 1 node is ready.";
+const MESSAGE = "0 of 1 node is ready: it is held.";
 
-function aStatus(ready: "True" | "False", reason: string) {
-  const rest = { message: MESSAGE, lastTransitionTime: "2026-05-01T12:00:00Z", observedGeneration: 1 };
+function aStatus(ready: "True" | "False", reason: string, message = MESSAGE) {
+  const rest = { message, lastTransitionTime: "2026-05-01T12:00:00Z", observedGeneration: 1 };
   const conditions = [
     { type: "Ready", status: ready, reason: "Any", ...rest },
     { type: "Reconciling", status: "True" as const, reason, ...rest },
   ];
-  return { message: MESSAGE, conditions };
+  return { message, conditions };
 }
 
 const waiting = aStatus("False", "WaitingForNodes");
@@ -41,7 +41,7 @@ test.each([
     reason: "Provisioning",
   },
 ])("a wait $name", ({ last, next, reason }) => {
-  expect(findLongWait(last, next, { isDeletionBlocked: false })?.reason).toBe(reason);
+  expect(findLongWait(last, next, { blocker: undefined })?.reason).toBe(reason);
 });
 
 test.each([
@@ -50,14 +50,15 @@ test.each([
   ["of a creation that something keeps back", {}, "Suspended", "Warning"],
 ])("the Event of a wait %s has its type", (_, status, reason, type) => {
   const next = { ...aStatus("False", reason), ...status };
-  expect(findLongWait(short, next, { isDeletionBlocked: false })?.type).toBe(type);
+  expect(findLongWait(short, next, { blocker: undefined })?.type).toBe(type);
 });
 
 test.each([
   ["from its beginning", short, "Deleting"],
   ["after it was reported", { ...aStatus("False", "Deleting"), message: "Machines left: 1." }, "Deleting"],
   ["as it was before", aStatus("False", "Deleting"), undefined],
+  ["by the same for another cause", aStatus("False", "Deleting", "it is held: b."), undefined],
 ])("a deletion that is held up %s", (_, last, reason) => {
   const deleting = aStatus("False", "Deleting");
-  expect(findLongWait(last, deleting, { isDeletionBlocked: true })?.reason).toBe(reason);
+  expect(findLongWait(last, deleting, { blocker: "is held" })?.reason).toBe(reason);
 });

@@ -19,12 +19,13 @@ export interface LongWait extends Problem {
 /**
  * A wait that `status.message` has begun to report, or reports with another reason than before. What is still in
  * progress when an object becomes ready is not one: it has only just become the reason. Nor is a deletion that nothing
- * holds up; one that something begins to hold up, or something else, is one each time, for its reason stays the same.
+ * holds up. `blocker` are words of the message by which it names what holds the change up, without details that change:
+ * when something else begins to, that is another wait, for the reason stays the same.
  */
 export function findLongWait(
   last: ReportedStatus | undefined,
   next: ReportedStatus,
-  { isDeletionBlocked }: { isDeletionBlocked: boolean },
+  { blocker }: { blocker: string | undefined },
 ): LongWait | undefined {
   const reconciling = findCondition(next.conditions, "Reconciling");
   if (reconciling?.status !== "True" || next.message !== reconciling.message) return undefined;
@@ -32,12 +33,13 @@ export function findLongWait(
   if (isReady(next) && !isReady(last)) return undefined;
   const before = findCondition(last?.conditions, "Reconciling");
   const { reason, message } = reconciling;
-  const hasOtherBlocker = reason === "Deleting" && isDeletionBlocked && last?.message !== message;
+  const isNamed = (text?: string) => blocker !== undefined && text?.includes(blocker) === true;
+  const hasOtherBlocker = isNamed(message) && !isNamed(last?.message);
   const isReported = last?.message !== undefined && before?.reason === reason && !hasOtherBlocker;
   const isProgress =
     SLOW_REASONS.has(reason) ||
     (reason === "Provisioning" && !isReady(next)) ||
-    (reason === "Deleting" && !isDeletionBlocked);
+    (reason === "Deleting" && blocker === undefined);
   if (isReported || isProgress) return undefined;
   const isCreation = next.firstReadyAt === undefined && CREATION_REASONS.has(reason);
   return { type: isCreation ? "Normal" : "Warning", reason, message };

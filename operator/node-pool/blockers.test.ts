@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { CapiMachine } from "../capi/pool-state.ts";
 import { aPool, makeMachine, type PoolFixture } from "./testing.ts";
 
 const quota = {
@@ -196,8 +197,17 @@ test.each([
       .with({ machines: [held] })
       .reconciled()
       .after(56);
-    expect(deleted.plan().events).toMatchObject([{ type: "Warning", reason: "Deleting" }]);
-    expect(deleted.reconciled().after(60).plan().events).toEqual([]);
+    const warnings = stage === "infrastructure" ? [] : [{ type: "Warning", reason: "Deleting" }];
+    expect(deleted.plan().events).toMatchObject(warnings);
+    const later = deleted.reconciled().after(60);
+    const planWith = (deletion: CapiMachine["deletion"]) =>
+      later.with({ machines: [{ ...held, deletion }] }).plan();
+    expect(planWith({ stage, cause }).events).toEqual([]);
+    const changed = planWith({ stage, cause: `${cause}, and others` });
+    expect(changed.status?.message).toContain(", and others. ");
+    expect(changed.events).toEqual([]);
+    const other = stage === "drain" ? "volumes" : "drain";
+    expect(planWith({ stage: other, cause }).events).toMatchObject([{ type: "Warning" }]);
   },
 );
 

@@ -1,6 +1,7 @@
 import type { Step } from "../../shared/controller/plan.ts";
 import { elapsedMs } from "../../shared/program/time.ts";
 import { machineDeploymentKind } from "../capi/kinds.ts";
+import { isDeleting } from "../identity/identity.ts";
 import type { ObservedPool } from "./observe.ts";
 import { findPause } from "./progress.ts";
 
@@ -16,27 +17,47 @@ export function describeDeletion(observed: ObservedPool): string {
 
 const ASK = "If this lasts, ask the platform's operator to look at it.";
 
+/** What a message says of a leaving node at each stage, before the cause. */
+const STAGES = {
+  drain: "is being drained",
+  volumes: "is drained and waits for its volumes",
+  other: "is being deleted",
+  infrastructure: "is drained, and the infrastructure deletes its machine",
+} as const;
+
+/**
+ * The words of the message for what holds the deletion of a pool up, the same whatever node and cause it names; undefined =
+ * nothing does: how long the infrastructure takes to delete a machine is its own matter.
+ */
+export function findDeletionBlocker({ pool, machines }: ObservedPool): string | undefined {
+  const { stage } = (isDeleting(pool) && findLeavingMachine(machines)?.deletion) || {};
+  return stage === undefined || stage === "infrastructure" ? undefined : ` ${STAGES[stage]}: `;
+}
+
+function findLeavingMachine(machines: ObservedPool["machines"]) {
+  return machines.find(({ deletion }) => deletion !== undefined);
+}
+
 /**
  * The first machine of a pool that is being deleted, by its node: what that waits for, and the next step, with a blank
  * in front. Empty when none is, or nothing is reported of it. Drain and volumes are waited for in turn, each for its
  * own time.
  */
 export function describeLeavingMachine({ pool, machines, poolDefaults }: ObservedPool): string {
-  const leaving = machines.find(({ deletion }) => deletion !== undefined);
+  const leaving = findLeavingMachine(machines);
   if (leaving?.deletion === undefined) return "";
   const { stage, cause } = leaving.deletion;
-  const node = leaving.node ?? leaving.name;
+  const what = ` Node ${leaving.node ?? leaving.name} ${STAGES[stage]}: ${cause}.`;
   switch (stage) {
     case "drain": {
       const seconds = pool.spec.drainTimeoutSeconds ?? poolDefaults.drainTimeoutSeconds;
-      return ` Node ${node} is being drained: ${cause}. Let these Pods be evicted, as by another disruption budget, or delete them; after ${seconds} s the node is removed all the same.`;
+      return `${what} Let these Pods be evicted, as by another disruption budget, or delete them; after ${seconds} s the node is removed all the same.`;
     }
     case "volumes":
-      return ` Node ${node} is drained and waits for its volumes: ${cause}. Delete what uses them; after ${poolDefaults.volumeDetachTimeoutSeconds} s the node is removed all the same.`;
+      return `${what} Delete what uses them; after ${poolDefaults.volumeDetachTimeoutSeconds} s the node is removed all the same.`;
     case "infrastructure":
-      return ` Node ${node} is drained, and the infrastructure deletes its machine: ${cause}. ${ASK}`;
     case "other":
-      return ` Node ${node} is being deleted: ${cause}. ${ASK}`;
+      return `${what} ${ASK}`;
   }
 }
 

@@ -7,7 +7,7 @@ import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/c
 import { count } from "../../shared/program/wording.ts";
 import { findLongWait } from "../events/long-wait.ts";
 import { displayNameOf } from "../identity/identity.ts";
-import { describeLeavingMachine } from "./deletion.ts";
+import { findDeletionBlocker } from "./deletion.ts";
 import type { ObservedPool } from "./observe.ts";
 import { composeId } from "./status.ts";
 
@@ -54,7 +54,7 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
   const held = findCondition(next.conditions, "ExpiryHeld");
   if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld")?.reason !== held.reason)
     record({ type: "Warning", reason: "ExpiryHeld", action: "Delete", message: held.message });
-  const wait = findLongWait(last, next, { isDeletionBlocked: describeLeavingMachine(observed) !== "" });
+  const wait = findLongWait(last, next, { blocker: findDeletionBlocker(observed) });
   if (wait !== undefined) record({ action, ...wait });
   return events;
 }
