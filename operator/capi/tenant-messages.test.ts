@@ -119,6 +119,18 @@ test("a condition of which nothing concerns tenants is its reason", () => {
   );
 });
 
+test("the Pods that a drain waits for are named with their own namespaces", () => {
+  const pods = [
+    "Pods shop/web-1, web/web-1: deletionTimestamp set, but still not removed from the Node",
+    "Pod shop/web-2: cannot evict pod as it would violate the pod's disruption budget. The disruption budget web needs 1 healthy pods and has 1 currently",
+  ];
+  const message = ["Drain not completed yet (started at 2026-05-01T12:00:00Z):", ...pods].join("\n* ");
+  const condition = { type: "Deleting", status: "True", reason: "DrainingNode", lastTransitionTime: "" } as const;
+  expect(explain({ ...condition, message })).toBe(
+    `Drain not completed yet (started at 2026-05-01T12:00:00Z): ${pods.join("; ")}`,
+  );
+});
+
 test("a rejection is explained without the objects of Cluster API", () => {
   const message =
     'admission webhook "x" denied the request: MachineDeployment.cluster.x-k8s.io "demo-web-x7k2p" is forbidden: exceeded quota: none';

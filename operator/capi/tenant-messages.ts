@@ -118,7 +118,8 @@ const FIELDS: readonly [RegExp, string][] = [
 const PLACES: readonly [RegExp, string][] = [
   [new RegExp(` ?[([]?\\b(?:uid|UID)?[:=]?\\s?(?<!org-)${UUID}\\b[)\\]]?`, "g"), ""],
   [/ ?\bin (?:the )?namespace "?[a-z0-9-]+"?/gi, ""],
-  [/\b([A-Z]\w+ "?)[a-z0-9][a-z0-9-]*\/(?=[a-z0-9])/g, "$1"],
+  // Pods are the tenant's own: their namespace tells which of several is meant.
+  [/\b(?!Pods? )([A-Z]\w+ "?)[a-z0-9][a-z0-9-]*\/(?=[a-z0-9])/g, "$1"],
   [/\borg-[0-9a-z-]+\//g, ""],
   [/ without a \.spec\.claimRef to a PersistentVolumeClaim/g, " without a PersistentVolumeClaim"],
   [
