@@ -106,10 +106,10 @@ const WAITS: readonly [RegExp, string][] = [
 /** Fields of Cluster API's Cluster, by what of it a tenant has specified. */
 const FIELDS: readonly [RegExp, string][] = [
   [
-    /\bspec\.topology\.workers\.machineDeployments\[\d+\]\.variables\.overrides\[(\w+)\]\.value/g,
+    /\bspec\.topology\.workers\.machineDeployments\[[^\]]+\]\.variables\.overrides\[(\w+)\]\.value/g,
     "$1 of a node pool",
   ],
-  [/\bspec\.topology\.workers(?:\.machineDeployments(?:\[\d+\])?)?(?:\.(?=\w))?/g, "node pools: "],
+  [/\bspec\.topology\.workers(?:\.machineDeployments(?:\[[^\]]+\])?)?(?:\.(?=\w))?/g, "node pools: "],
   [/\bspec\.topology\.variables\[(\w+)\](?:\.value)?/g, "$1"],
   [/\bspec\.topology\.(?=\w)/g, ""],
   [/\bspec\.topology\b/g, "the cluster"],
