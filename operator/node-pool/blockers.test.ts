@@ -211,6 +211,17 @@ test.each([
   },
 );
 
+test("of several nodes that leave, one is named that waits for its tenant", () => {
+  const machines = (["infrastructure", "other", "volumes", "drain"] as const).map((stage, index) => ({
+    ...makeMachine(`${index}`),
+    deletion: { stage, cause: stage },
+  }));
+  const named = [4, 3, 2, 1].map((count) => aPool().deleting().with({ machines: machines.slice(0, count) }));
+  expect(named.map((pool) => /Node \S+ .*?: (\w+)\./.exec(pool.condition("Ready")?.message ?? "")?.[1])).toEqual(
+    ["drain", "volumes", "other", "infrastructure"],
+  );
+});
+
 test("messages call a pool and its cluster what their owner calls them", () => {
   const problem = { reason: "RejectedByClusterAPI", message: "It is rejected. Change it." };
   const named = aPool({ displayName: "Web" }).withCluster({ name: "Shop", problem });

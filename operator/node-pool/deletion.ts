@@ -5,7 +5,7 @@ import { isDeleting } from "../identity/identity.ts";
 import type { ObservedPool } from "./observe.ts";
 import { findPause } from "./progress.ts";
 
-/** What is left of a pool, and of the first machine being deleted what blocks it, with the next step. */
+/** What is left of a pool, and of a machine being deleted what blocks it, with the next step. */
 export function describeDeletion(observed: ObservedPool): string {
   const { machines } = observed;
   const pause = findPause(observed);
@@ -17,7 +17,7 @@ export function describeDeletion(observed: ObservedPool): string {
 
 const ASK = "If this lasts, ask the platform's operator to look at it.";
 
-/** What a message says of a leaving node at each stage, before the cause. */
+/** What a message says of a leaving node at each stage, before the cause; first the stages that tenants can do something about. */
 const STAGES = {
   drain: "is being drained",
   volumes: "is drained and waits for its volumes",
@@ -35,13 +35,16 @@ export function findDeletionBlocker({ pool, machines }: ObservedPool): string | 
 }
 
 function findLeavingMachine(machines: ObservedPool["machines"]) {
-  return machines.find(({ deletion }) => deletion !== undefined);
+  const leaving = Object.keys(STAGES).map((stage) =>
+    machines.find(({ deletion }) => deletion?.stage === stage),
+  );
+  return leaving.find((machine) => machine !== undefined);
 }
 
 /**
- * The first machine of a pool that is being deleted, by its node: what that waits for, and the next step, with a blank
- * in front. Empty when none is, or nothing is reported of it. Drain and volumes are waited for in turn, each for its
- * own time.
+ * One machine of a pool that is being deleted, by its node: what that waits for, and the next step, with a blank in
+ * front. Empty when none is, or nothing is reported of it. Drain and volumes are waited for in turn, each for its own
+ * time.
  */
 export function describeLeavingMachine({ pool, machines, poolDefaults }: ObservedPool): string {
   const leaving = findLeavingMachine(machines);
