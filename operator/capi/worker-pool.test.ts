@@ -34,11 +34,14 @@ test("more nodes and another displayed name need no other settings", () => {
   expect(hashOf({ desiredNodes: 7, displayName: "Web" })).toBe(hashOf({}));
 });
 
-/** Every step is bounded: what is left out here Cluster API waits for without end. */
+/**
+ * Every step is bounded: what is left out here Cluster API waits for without end. The last bound covers the others, for
+ * Cluster API counts it from the beginning of the deletion.
+ */
 const DELETION = {
   nodeDrainTimeoutSeconds: 600,
   nodeVolumeDetachTimeoutSeconds: 60,
-  nodeDeletionTimeoutSeconds: 10,
+  nodeDeletionTimeoutSeconds: 670,
 };
 
 test("a fixed pool has replicas, a size and the platform's drain timeout, and no autoscaler settings", () => {
@@ -56,7 +59,7 @@ test("a fixed pool has replicas, a size and the platform's drain timeout, and no
 
 test("a pool's own drain timeout overrides the platform's", () => {
   const { deletion } = compose({ drainTimeoutSeconds: 30 });
-  expect(deletion).toEqual({ ...DELETION, nodeDrainTimeoutSeconds: 30 });
+  expect(deletion).toEqual({ ...DELETION, nodeDrainTimeoutSeconds: 30, nodeDeletionTimeoutSeconds: 100 });
 });
 
 test("a class without a machine size variable gets none", () => {

@@ -35,7 +35,7 @@ export interface PoolDefaults {
   scaleDownUtilizationPercent: number;
   /** For how long a drained node is waited for until its volumes are detached; no pool sets it. */
   volumeDetachTimeoutSeconds: number;
-  /** For how long the Node object of a machine that is gone is tried to be deleted; no pool sets it. */
+  /** For how long after drain and volumes the Node object of a machine is tried to be deleted; no pool sets it. */
   nodeDeletionTimeoutSeconds: number;
 }
 
@@ -136,12 +136,16 @@ function limitRemediation(
   };
 }
 
-/** Cluster API counts the three one after the other. */
+/**
+ * Cluster API counts the first two from when each begins, and the third from when the deletion of the Machine was asked
+ * for, so that it covers the others. Machines that exist get other values in place.
+ */
 export function composeDeletion(timeouts: DeletionTimeouts): CapiDeletion {
+  const { drainTimeoutSeconds: drain, volumeDetachTimeoutSeconds: detach } = timeouts;
   return {
-    nodeDrainTimeoutSeconds: timeouts.drainTimeoutSeconds,
-    nodeVolumeDetachTimeoutSeconds: timeouts.volumeDetachTimeoutSeconds,
-    nodeDeletionTimeoutSeconds: timeouts.nodeDeletionTimeoutSeconds,
+    nodeDrainTimeoutSeconds: drain,
+    nodeVolumeDetachTimeoutSeconds: detach,
+    nodeDeletionTimeoutSeconds: drain + detach + timeouts.nodeDeletionTimeoutSeconds,
   };
 }
 
