@@ -6,6 +6,7 @@ import {
   type PlanCapabilities,
   planCapabilitiesSchema,
 } from "../../shared/crd/published-config.ts";
+import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import { makeClass, settings } from "../testing.ts";
 import { decideCapabilities, type Installation } from "./decide.ts";
 
@@ -19,8 +20,13 @@ const withClass = (variables: string[]): Partial<Installation> => ({
   classes: new Map([["marina-system/standard-v1", makeClass(variables)]]),
 });
 
-const withMost = (maxAuthorizedCIDRs: number): Partial<Installation> => ({
-  classes: new Map([["marina-system/standard-v1", { ...makeClass(), maxAuthorizedCIDRs }]]),
+const withLimits = (limits: Partial<ClassCapabilities>): Partial<Installation> => ({
+  classes: new Map([["marina-system/standard-v1", { ...makeClass(), ...limits }]]),
+});
+const withMost = (maxAuthorizedCIDRs: number) => withLimits({ maxAuthorizedCIDRs });
+const withIPv4Alone = (...platformCIDRs: string[]): Partial<Installation> => ({
+  settings: { ...everything.settings, platformCIDRs },
+  ...withLimits({ maxAuthorizedCIDRs: 60, hasIPv4CIDRsAlone: true }),
 });
 
 test("a plan has what its class and the platform have", () => {
@@ -69,13 +75,23 @@ test.each<[string, Partial<Installation>, object]>([
   ],
   [
     "no networks of IPv6 where its class has none",
-    { classes: new Map([["marina-system/standard-v1", { ...makeClass(), hasIPv4CIDRsAlone: true }]]) },
+    withIPv4Alone(...settings.platformCIDRs),
     {
       authorizedCIDRs: true,
       authorizedIPv6CIDRs: {
         no: "The cluster class standard-v1 does not support IPv6 networks in authorized CIDRs.",
       },
     },
+  ],
+  [
+    "no lists where its class has none of the families of the platform's networks",
+    withIPv4Alone("2001:db8::/64"),
+    { authorizedCIDRs: { no: "The platform cannot limit who reaches the API endpoint." } },
+  ],
+  [
+    "a list as long as its class takes, without those of the platform's networks that the class has",
+    withIPv4Alone("2001:db8::/64", "192.0.2.0/24"),
+    { authorizedCIDRs: true, maxAuthorizedCIDRs: 58 },
   ],
   [
     "no list where those fill it alone",

@@ -1,4 +1,4 @@
-import { MAX_AUTHORIZED_CIDRS } from "../../shared/crd/cidr.ts";
+import { isIPv6Cidr, MAX_AUTHORIZED_CIDRS } from "../../shared/crd/cidr.ts";
 import { NO_OTHER_LABEL } from "../../shared/crd/node-metadata.ts";
 import type {
   Capability,
@@ -58,9 +58,10 @@ function decideClass(
     variables.has(variable) ? true : lacks(what);
   const hasLabels = decideLabels(settings.syncedNodeLabels);
   const hasTaints = variables.has("nodeTaints") ? true : takesTaints;
-  const most = maxAuthorizedCIDRs && countTenantCIDRs(maxAuthorizedCIDRs, settings.platformCIDRs);
+  const platformCIDRs = settings.platformCIDRs.filter((block) => !hasIPv4CIDRsAlone || !isIPv6Cidr(block));
+  const most = maxAuthorizedCIDRs && countTenantCIDRs(maxAuthorizedCIDRs, platformCIDRs);
   const authorizedCIDRs =
-    settings.platformCIDRs.length === 0 || most === 0
+    platformCIDRs.length === 0 || most === 0
       ? no("The platform cannot limit who reaches the API endpoint.")
       : byVariable("authorizedCIDRs", "authorized CIDRs");
   const isLimited = authorizedCIDRs === true && most !== undefined && most < MAX_AUTHORIZED_CIDRS;
