@@ -52,7 +52,7 @@ export interface CapiTaint {
 
 /** Which machines are unhealthy, and up to how many of them are replaced. */
 export interface CapiHealthCheck {
-  checks?: object;
+  checks?: { nodeStartupTimeoutSeconds?: number };
   remediation?: { triggerIf?: { unhealthyLessThanOrEqualTo?: number | string; unhealthyInRange?: string } };
 }
 

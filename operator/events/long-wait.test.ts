@@ -48,9 +48,11 @@ test.each([
   ["of nodes that were there before", { firstReadyAt: "2026-05-01T12:00:00Z" }, "WaitingForNodes", "Warning"],
   ["of the first nodes, which take as long as their provider does", {}, "WaitingForNodes", "Normal"],
   ["of a creation that something keeps back", {}, "Suspended", "Warning"],
-])("the Event of a wait %s has its type", (_, status, reason, type) => {
+  ["for machines that take their time", {}, "Scaling", "Normal", { takesItsTime: true }],
+  ["for machines of which one takes too long", {}, "Scaling", "Warning", { blocker: "is held" }],
+])("the Event of a wait %s has its type", (_, status, reason, type, words) => {
   const next = { ...aStatus("False", reason), ...status };
-  expect(findLongWait(short, next, { blocker: undefined })?.type).toBe(type);
+  expect(findLongWait(short, next, { blocker: undefined, ...words })?.type).toBe(type);
 });
 
 test.each([

@@ -20,12 +20,13 @@ export interface LongWait extends Problem {
  * A wait that `status.message` has begun to report, or reports with another reason than before. What is still in
  * progress when an object becomes ready is not one: it has only just become the reason. Nor is a deletion that nothing
  * holds up. `blocker` are words of the message by which it names what holds the change up, without details that change:
- * when something else begins to, that is another wait, for the reason stays the same.
+ * when something else begins to, that is another wait, for the reason stays the same. `takesItsTime`: all that it
+ * waits for is the infrastructure, within the time that this may take.
  */
 export function findLongWait(
   last: ReportedStatus | undefined,
   next: ReportedStatus,
-  { blocker }: { blocker: string | undefined },
+  { blocker, takesItsTime = false }: { blocker: string | undefined; takesItsTime?: boolean },
 ): LongWait | undefined {
   const reconciling = findCondition(next.conditions, "Reconciling");
   if (reconciling?.status !== "True" || next.message !== reconciling.message) return undefined;
@@ -33,14 +34,15 @@ export function findLongWait(
   if (isReady(next) && !isReady(last)) return undefined;
   const before = findCondition(last?.conditions, "Reconciling");
   const { reason, message } = reconciling;
-  const isNamed = (text?: string) => blocker !== undefined && text?.includes(blocker) === true;
-  const hasOtherBlocker = isNamed(message) && !isNamed(last?.message);
+  const isBlocked = blocker !== undefined && message.includes(blocker);
+  const hasOtherBlocker = isBlocked && last?.message?.includes(blocker) !== true;
   const isReported = last?.message !== undefined && before?.reason === reason && !hasOtherBlocker;
   const isProgress =
     SLOW_REASONS.has(reason) ||
     (reason === "Provisioning" && !isReady(next)) ||
-    (reason === "Deleting" && blocker === undefined);
+    (reason === "Deleting" && !isBlocked);
   if (isReported || isProgress) return undefined;
   const isCreation = next.firstReadyAt === undefined && CREATION_REASONS.has(reason);
-  return { type: isCreation ? "Normal" : "Warning", reason, message };
+  const isExpected = !isBlocked && (isCreation || takesItsTime);
+  return { type: isExpected ? "Normal" : "Warning", reason, message };
 }

@@ -10,6 +10,7 @@ import { findPresentNodes, isCountReleased } from "../identity/released-count.ts
 import { describeDeletion, describeLeavingMachine } from "./deletion.ts";
 import type { ObservedPool } from "./observe.ts";
 import {
+  describeLateMachine,
   findClusterStall,
   findLostCluster,
   findPause,
@@ -289,11 +290,4 @@ function describeRange(spec: NodePoolSpec, size: LivePool["size"] | undefined): 
   const exceeded = findMaximaBelowOneNode(spec);
   if (exceeded.length === 0) return range;
   return `${range} One node is allowed although it exceeds ${exceeded.join(" and ")}.`;
-}
-
-/** The oldest machine that has not joined, what it waits for, and the next step. */
-function describeLateMachine({ joining }: PoolProgress): string {
-  const [late] = joining;
-  if (late === undefined) return " If this lasts, ask the platform's operator to look at the node pool.";
-  return ` Machine ${late.name} has not joined: ${late.waitsFor}. If this lasts, ask the platform's operator to look at it.`;
 }

@@ -25,6 +25,9 @@ const STAGES = {
   infrastructure: "is drained, and the infrastructure deletes its machine",
 } as const;
 
+/** The words of a message that names nothing but what the infrastructure takes to delete a machine. */
+export const BEING_DELETED = ` ${STAGES.infrastructure}: `;
+
 /**
  * The words of the message for what holds the deletion of a pool up, the same whatever node and cause it names; undefined =
  * nothing does: how long the infrastructure takes to delete a machine is its own matter.

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { aPool } from "./testing.ts";
+import { aPool, makeMachine } from "./testing.ts";
 
 const reasons = (pool: ReturnType<typeof aPool>) => pool.plan().events.map(({ reason }) => reason);
 
@@ -28,6 +28,20 @@ test("a machine that does not join is reported once, with what it waits for and 
   expect(reported.plan().status?.message).toMatch(message);
   expect(reported.plan().events).toMatchObject([{ type: "Normal", note: expect.stringMatching(message) }]);
   expect(reported.reconciled().after(30).plan().events).toEqual([]);
+});
+
+test("machines of a ready pool may take what its class gives them; after that there is one Warning", () => {
+  const more = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 3 });
+  const late = { ...makeMachine("late"), node: undefined, waitsFor: "capacity" };
+  const scaling = more.withCapi({ desired: 3, nodes: 3, ready: 2 }).with({ machines: [late] }).reconciled();
+  const reported = scaling.after(56);
+  expect(reported.plan().events).toMatchObject([{ type: "Normal", reason: "Scaling" }]);
+  const waiting = reported.reconciled();
+  expect(waiting.plan()).toMatchObject({ status: undefined, requeueAfterMs: 844_000 });
+  const expired = waiting.after(844);
+  const note = /Machine late has not joined in time: capacity\. If this lasts, ask/;
+  expect(expired.plan().events).toMatchObject([{ type: "Warning", note: expect.stringMatching(note) }]);
+  expect(expired.reconciled().after(600).plan().events).toEqual([]);
 });
 
 test("the same text about a later change is another Event, and about the same change it is the same", () => {

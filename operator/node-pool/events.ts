@@ -7,8 +7,9 @@ import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/c
 import { count } from "../../shared/program/wording.ts";
 import { findLongWait } from "../events/long-wait.ts";
 import { displayNameOf } from "../identity/identity.ts";
-import { findDeletionBlocker } from "./deletion.ts";
+import { BEING_DELETED, findDeletionBlocker } from "./deletion.ts";
 import type { ObservedPool } from "./observe.ts";
+import { LATE, NOT_JOINED } from "./progress.ts";
 import { composeId } from "./status.ts";
 
 /** What the operator does to a pool, as the `action` of its Events. */
@@ -54,7 +55,8 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
   const held = findCondition(next.conditions, "ExpiryHeld");
   if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld")?.reason !== held.reason)
     record({ type: "Warning", reason: "ExpiryHeld", action: "Delete", message: held.message });
-  const wait = findLongWait(last, next, { blocker: findDeletionBlocker(observed) });
+  const takesItsTime = [NOT_JOINED, BEING_DELETED].some((words) => next.message?.includes(words));
+  const wait = findLongWait(last, next, { blocker: findDeletionBlocker(observed) ?? LATE, takesItsTime });
   if (wait !== undefined) record({ action, ...wait });
   return events;
 }

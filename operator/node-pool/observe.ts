@@ -47,6 +47,8 @@ export interface ObservedPool {
   missedRemediations: ReadonlySet<string>;
   autoscaler: PoolAutoscaler;
   nodeDegradedAfterSeconds: number;
+  /** How long a machine of its class may take until its node has joined. */
+  nodeStartupTimeoutSeconds: number;
   reportWaitAfterSeconds: number;
   poolDefaults: PoolDefaults;
   syncedNodeLabels: RegExp;
@@ -120,10 +122,18 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
     missedRemediations: findMissedRemediations(caches, pool, machines),
     autoscaler: observeAutoscaler(caches, settings, clusterKey),
     nodeDegradedAfterSeconds: settings.nodeDegradedAfterSeconds,
+    nodeStartupTimeoutSeconds: findStartupTimeout(caches, state),
     reportWaitAfterSeconds: settings.reportWaitAfterSeconds,
     poolDefaults: settings.poolDefaults,
     syncedNodeLabels: settings.syncedNodeLabels,
   };
+}
+
+/** The default of Cluster API's health checks for a class whose nodes are not replaced, or may take any time. */
+function findStartupTimeout(caches: Pick<Caches, "readClasses">, state: CapiState | undefined): number {
+  const { namespace, name } = state?.classRef ?? {};
+  const { checks } = caches.readClasses().get(`${namespace}/${name}`)?.workerHealthCheck ?? {};
+  return checks?.nodeStartupTimeoutSeconds || 600;
 }
 
 /** Whether Cluster API has observed a topology without this pool, or has no such cluster. */

@@ -4,7 +4,7 @@ import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { isAlwaysPropagated } from "../../shared/crd/node-metadata.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
-import { earliest, elapsedMs } from "../../shared/program/time.ts";
+import { earliest, elapsedMs, remainingMs } from "../../shared/program/time.ts";
 import { listNames } from "../../shared/program/wording.ts";
 import { type CapiMachine, type CapiPoolState, FINALIZERS_WITHIN_MS } from "../capi/pool-state.ts";
 import { PAUSED } from "../capi/tenant-messages.ts";
@@ -38,6 +38,8 @@ export interface PoolProgress {
   unhealthy: readonly CapiMachine[];
   /** Machines that have no node yet, the oldest first; of one second, by name. */
   joining: readonly CapiMachine[];
+  /** The oldest of these has taken longer than a machine of its class may; not in a creation, where all wait for others. */
+  isLate: boolean;
   /** For how many ms a deletion still counts as being passed on; undefined = no longer, or there is none. */
   deletionWaitMs: number | undefined;
   /** In how many ms that ends, or the next unhealthy machine passes the threshold; undefined = neither will. */
@@ -49,6 +51,8 @@ const PASSED_ON_WITHIN_MS = FINALIZERS_WITHIN_MS + 10_000;
 
 export interface MeasureOptions {
   nodeDegradedAfterSeconds: number;
+  /** How long a machine may take to join; undefined = none is late. */
+  nodeStartupTimeoutSeconds?: number | undefined;
   poolDefaults: PoolDefaults;
   /** How many nodes the pool has in the live topology (see findPresentNodes). */
   presentNodes: number | undefined;
@@ -64,7 +68,7 @@ export function measurePool(
   pool: NodePool,
   capi: CapiPoolState | undefined,
   machines: readonly CapiMachine[],
-  { nodeDegradedAfterSeconds, poolDefaults, presentNodes, blocked }: MeasureOptions,
+  { nodeDegradedAfterSeconds, poolDefaults, presentNodes, blocked, ...limits }: MeasureOptions,
   now: Date,
 ): PoolProgress {
   const last = pool.status;
@@ -82,6 +86,12 @@ export function measurePool(
   const pending = unhealthy.map(dueInMs).filter((ms) => ms > 0);
   const isGiven = capi !== undefined && hasPoolSettings(capi);
   const hasSettings = isGiven && upToDate.length === machines.length;
+  const joining = machines
+    .filter((machine) => machine.node === undefined && !machine.deleting)
+    .sort((left, right) => compare(left.createdAt, right.createdAt) || compare(left.name, right.name));
+  const startupMs = (limits.nodeStartupTimeoutSeconds ?? 0) * 1000;
+  const oldest = startupMs === 0 || last?.firstReadyAt === undefined ? undefined : joining[0];
+  const lateInMs = oldest && remainingMs(oldest.createdAt, startupMs, now);
   const deletionWaitMs = isDeleting(pool) ? findDeletionWait(pool, now) : undefined;
   return {
     state: determineState(
@@ -101,11 +111,10 @@ export function measurePool(
     // A pool without nodes runs no version: the last one would stay outdated once the cluster is upgraded.
     version: capi?.nodes === 0 ? undefined : (capi?.version ?? last?.version),
     unhealthy: unhealthy.filter((machine) => dueInMs(machine) <= 0),
-    joining: machines
-      .filter((machine) => machine.node === undefined && !machine.deleting)
-      .sort((left, right) => compare(left.createdAt, right.createdAt) || compare(left.name, right.name)),
+    joining,
+    isLate: oldest !== undefined && elapsedMs(oldest.createdAt, now) >= startupMs,
     deletionWaitMs,
-    nextChangeInMs: earliest([...pending, deletionWaitMs]),
+    nextChangeInMs: earliest([...pending, deletionWaitMs, lateInMs]),
   };
 }
 
@@ -188,6 +197,17 @@ function determineState(
   if (!capi.isGenerationObserved) return "updating";
   if (readyNodes >= desiredNodes) return "converged";
   return readyNodes + unhealthyNodes >= desiredNodes ? "unhealthy" : "scaling";
+}
+
+/** What a message says of a machine that has no node, before what it waits for: within the time that it may take, and after it. */
+export const NOT_JOINED = " has not joined: ";
+export const LATE = " has not joined in time: ";
+
+/** The oldest machine that has not joined, what it waits for, and the next step. */
+export function describeLateMachine({ joining, isLate }: PoolProgress): string {
+  const [late] = joining;
+  if (late === undefined) return " If this lasts, ask the platform's operator to look at the node pool.";
+  return ` Machine ${late.name}${isLate ? LATE : NOT_JOINED}${late.waitsFor}. If this lasts, ask the platform's operator to look at it.`;
 }
 
 /** Problems of a cluster that a new pool of it reports as its own: of a rejection that names no part. */

@@ -38,12 +38,12 @@ export function composePoolStatus(
   problem: Problem | undefined,
   now: Date,
 ): { status: NodePoolStatus; requeueAfterMs: number | undefined } {
-  const { pool, nodeDegradedAfterSeconds, poolDefaults } = observed;
+  const { pool } = observed;
   const last = pool.status;
   const blocked = observed.blocker !== undefined;
   const presentNodes = findPresentNodes(observed.livePool, observed.capi?.replicas);
-  const thresholds = { nodeDegradedAfterSeconds, poolDefaults, presentNodes, blocked };
-  const progress = measurePool(pool, observed.capi, observed.machines, thresholds, now);
+  const options = { ...observed, presentNodes, blocked };
+  const progress = measurePool(pool, observed.capi, observed.machines, options, now);
   const generation = pool.metadata.generation ?? 0;
   const conditions = setConditions<NodePoolConditionType>(
     last?.conditions ?? [],

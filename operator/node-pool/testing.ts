@@ -53,6 +53,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     missedRemediations: new Set(),
     autoscaler: { configured: false, deployment: undefined },
     nodeDegradedAfterSeconds: 300,
+    nodeStartupTimeoutSeconds: 900,
     reportWaitAfterSeconds: 55,
     poolDefaults: settings.poolDefaults,
     syncedNodeLabels: /.*/,
