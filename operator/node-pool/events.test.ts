@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import type { ClusterOfPool } from "./observe.ts";
 import { aPool, makeMachine } from "./testing.ts";
 
+const machines = [{ ...makeMachine("late"), node: undefined, waitsFor: "no capacity" }];
 const reasons = (pool: ReturnType<typeof aPool>) => pool.plan().events.map(({ reason }) => reason);
 
 test("a pool created just before its cluster raises no Event; one that waits for it does", () => {
@@ -15,15 +17,8 @@ test("a pool created just before its cluster raises no Event; one that waits for
 });
 
 test("a machine that does not join is reported once, with what it waits for and whom to ask", () => {
-  const machine = { name: "late", uid: "late", node: undefined, waitsFor: "no capacity" };
-  const [sample] = aPool().withUnhealthyNode().observed.machines;
-  if (sample === undefined) throw new Error("no machine");
-  const machines = [{ ...sample, ...machine, unhealthy: undefined }];
-  const pool = aPool({ desiredNodes: 1 })
-    .withCapi({ desired: 1, nodes: 1, ready: 0 })
-    .with({ machines })
-    .reconciled();
-  const reported = pool.after(55);
+  const pool = aPool({ desiredNodes: 1 }).with({ machines }).withCapi({ desired: 1, nodes: 1, ready: 0 });
+  const reported = pool.reconciled().after(55);
   const message = /Machine late has not joined: no capacity\. If this lasts, ask the platform's operator/;
   expect(reported.plan().status?.message).toMatch(message);
   expect(reported.plan().events).toMatchObject([{ type: "Normal", note: expect.stringMatching(message) }]);
@@ -31,17 +26,26 @@ test("a machine that does not join is reported once, with what it waits for and 
 });
 
 test("machines of a ready pool may take what its class gives them; after that there is one Warning", () => {
-  const more = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 3 });
-  const late = { ...makeMachine("late"), node: undefined, waitsFor: "capacity" };
-  const scaling = more.withCapi({ desired: 3, nodes: 3, ready: 2 }).with({ machines: [late] }).reconciled();
-  const reported = scaling.after(56);
+  const more = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 3 }).with({ machines });
+  const reported = more.withCapi({ desired: 3, nodes: 3, ready: 2 }).reconciled().after(56);
   expect(reported.plan().events).toMatchObject([{ type: "Normal", reason: "Scaling" }]);
   const waiting = reported.reconciled();
   expect(waiting.plan()).toMatchObject({ status: undefined, requeueAfterMs: 844_000 });
   const expired = waiting.after(844);
-  const note = /Machine late has not joined in time: capacity\. If this lasts, ask/;
+  const note = /Machine late has not joined in time: no capacity\. If this lasts, ask/;
   expect(expired.plan().events).toMatchObject([{ type: "Warning", note: expect.stringMatching(note) }]);
   expect(expired.reconciled().after(600).plan().events).toEqual([]);
+});
+
+test.each<[string, Partial<ClusterOfPool>, string]>([
+  ["the control plane", {}, "WaitingForControlPlane"],
+  ["the resumption of its cluster", { suspended: true }, "Suspended"],
+  ["the end of a pause of Cluster API", { paused: true }, "Paused"],
+])("a pool that waits for %s says so, and leaves the Event to its cluster", (_what, cluster, reason) => {
+  const reported = aPool().withCluster(cluster).reconciled().after(56).plan();
+  const message = reported.status?.message ?? "";
+  expect(reported.status?.conditions).toContainEqual(expect.objectContaining({ reason, message }));
+  expect(reported.events).toEqual([]);
 });
 
 test("the same text about a later change is another Event, and about the same change it is the same", () => {

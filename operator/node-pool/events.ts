@@ -22,6 +22,9 @@ interface PoolEvent {
   message: string;
 }
 
+/** What a cluster waits for, and each of its pools with it: the Event is the cluster's. */
+const REASONS_OF_CLUSTER = ["WaitingForControlPlane", "ClusterAPIUnavailable", "Suspended", "Paused"];
+
 /**
  * The Events of a pool: one for each change of phase, for each replaced node, for a problem that a person has to solve,
  * and for a long wait. A pool that was created a moment before its cluster is not reported.
@@ -57,7 +60,7 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
     record({ type: "Warning", reason: "ExpiryHeld", action: "Delete", message: held.message });
   const takesItsTime = [NOT_JOINED, BEING_DELETED].some((words) => next.message?.includes(words));
   const wait = findLongWait(last, next, { blocker: findDeletionBlocker(observed) ?? LATE, takesItsTime });
-  if (wait !== undefined) record({ action, ...wait });
+  if (wait !== undefined && !REASONS_OF_CLUSTER.includes(wait.reason)) record({ action, ...wait });
   return events;
 }
 
