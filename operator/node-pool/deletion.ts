@@ -57,10 +57,10 @@ export function describeLeavingMachine({ pool, machines, poolDefaults }: Observe
   switch (stage) {
     case "drain": {
       const seconds = pool.spec.drainTimeoutSeconds ?? poolDefaults.drainTimeoutSeconds;
-      return `${what} Let these Pods be evicted, as by another disruption budget, or delete them; after ${seconds} s the node is removed all the same.`;
+      return `${what} Let these Pods be evicted, as by another disruption budget, or delete them; after ${seconds} s its machine is deleted all the same.`;
     }
     case "volumes":
-      return `${what} Delete what uses them; after ${poolDefaults.volumeDetachTimeoutSeconds} s the node is removed all the same.`;
+      return `${what} Delete what uses them; after ${poolDefaults.volumeDetachTimeoutSeconds} s its machine is deleted all the same.`;
     case "infrastructure":
     case "other":
       return `${what} ${ASK}`;
