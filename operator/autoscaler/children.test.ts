@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
+import { LABEL_CAPI_CLUSTER } from "../capi/kinds.ts";
 import { aCluster, CLUSTER_ID, NAMESPACE } from "../cluster/testing.ts";
+import { findWoken } from "../testing-changes.ts";
 import { chooseAutoscalerImage, clusterOfAutoscaler, composeAutoscaler, nameAutoscaler } from "./children.ts";
+import { watchAutoscalers } from "./controller.ts";
 
 const defaults = {
   drainTimeoutSeconds: 600,
@@ -90,6 +93,16 @@ test("it is replaced with another kubeconfig, and restarted when it stands still
   expect(template?.spec?.containers?.[0]).toMatchObject({
     livenessProbe: { httpGet: { path: "/health-check", port: 8085 } },
   });
+});
+
+test("another kubeconfig is looked at, and no other Secret", () => {
+  const wokenBy = (name: string) => {
+    const metadata = { name, namespace: NAMESPACE, labels: { [LABEL_CAPI_CLUSTER]: "blue" } };
+    const object = { apiVersion: "v1", kind: "Secret", metadata };
+    return findWoken(watchAutoscalers, {}, "clusterSecrets", { object });
+  };
+  expect(wokenBy("blue-kubeconfig")).toEqual([`${NAMESPACE}/blue`]);
+  expect(wokenBy("blue-ca")).toEqual([]);
 });
 
 test.each([
