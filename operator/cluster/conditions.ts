@@ -84,7 +84,7 @@ export function decideClusterConditions(facts: Facts): ClusterCondition[] {
   const { observed } = facts;
   const blocked = findBlockedUpgrade(facts.upgrade);
   const decided = [
-    decideControlPlane(observed),
+    decideControlPlane(facts),
     decideWorkers(facts),
     decideEndpoint(observed),
     decideNetworkPolicy(facts),
@@ -96,12 +96,15 @@ export function decideClusterConditions(facts: Facts): ClusterCondition[] {
   return decided.filter((condition) => condition !== undefined);
 }
 
-function decideControlPlane({ cluster, capi }: ObservedCluster): ClusterCondition {
+function decideControlPlane({ observed: { cluster, capi }, problem, wait }: Facts): ClusterCondition {
   const type = "ControlPlaneReady";
   const state = capi?.state;
   if (state === undefined && cluster.metadata.deletionTimestamp !== undefined) {
     return clusterCondition(type, "False", "Deleting", "The control plane is deleted.");
   }
+  const keptBack = problem ?? wait ?? (isSuspended(cluster) ? { reason: "Suspended" } : undefined);
+  if (capi === undefined && cluster.status?.firstReadyAt === undefined && keptBack !== undefined)
+    return clusterCondition(type, "Unknown", keptBack.reason, "There is no control plane yet.");
   if (!state?.controlPlaneInitialized) {
     return cluster.status?.firstReadyAt === undefined
       ? clusterCondition(type, "False", "Provisioning", "The control plane is being provisioned.")

@@ -26,6 +26,7 @@ test.each([
   expect(plan.status).toMatchObject({ phase: "Failed" });
   expect(plan.status?.message).toBeTruthy();
   expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason });
+  expect(conditionOf(plan, "ControlPlaneReady")).toMatchObject({ status: "Unknown", reason });
   expect(conditionOf(plan, "Reconciling")).toMatchObject({ status: "False" });
   expect(plan.events).toMatchObject([{ reason, type: "Warning" }]);
   expect(plan.status?.transitions).toMatchObject([{ type: "Failed", reason }]);
@@ -38,6 +39,7 @@ test.each([
   const plan = aCluster(spec).plan();
   expect(stepsOf(plan)).toEqual([]);
   expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason });
+  expect(conditionOf(plan, "ControlPlaneReady")).toMatchObject({ status: "Unknown", reason });
 });
 
 test("a class that does not support authorized CIDRs leads to no cluster instead of a more open one", () => {
@@ -58,6 +60,7 @@ test("a private endpoint is accepted; where the class has none the cluster waits
   for (const [type, status] of [
     ["Ready", "False"],
     ["Reconciling", "True"],
+    ["ControlPlaneReady", "Unknown"],
   ] as const) {
     expect(conditionOf(plan, type)).toMatchObject({ status, reason: "UnsupportedByClass" });
   }
@@ -67,9 +70,7 @@ test("a running cluster whose change is rejected stays Ready and reports the rej
   const fixture = aCluster()
     .ready()
     .withSpec({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
-  const rejected = fixture.with({
-    applyFailure: { kind: "rejected", message: "spec: Invalid value" },
-  });
+  const rejected = fixture.with({ applyFailure: { kind: "rejected", message: "spec: Invalid value" } });
   const plan = rejected.plan();
   expect(plan.apply).toEqual([]);
   expect(plan.status).toMatchObject({

@@ -182,7 +182,8 @@ describe("the network rules of a suspended cluster, which keeps what is in force
 test("a suspended cluster that does not exist yet is not created", () => {
   const plan = reconcileCluster(observeSuspended({ capi: undefined }), NOW);
   expect([...plan.apply, ...plan.remove]).toEqual([]);
-  expect(findCondition(plan.status?.conditions, "Ready")).toMatchObject({ reason: "Suspended" });
+  for (const type of ["Ready", "ControlPlaneReady"] as const)
+    expect(findCondition(plan.status?.conditions, type)).toMatchObject({ reason: "Suspended" });
 });
 
 test("a suspended cluster that is deleted resumes in Cluster API for the deletion alone", () => {

@@ -153,16 +153,20 @@ function decideScaling(
   if (isDeleting(observed.pool))
     return poolCondition("Scaling", "False", "Deleting", describeDeletion(observed));
   const { desiredNodes, nodes, readyNodes } = progress;
+  const { firstReadyAt } = observed.pool.status ?? {};
   // Its machines may outlive their MachineDeployment for a while.
   const differs = nodes !== desiredNodes || readyNodes !== desiredNodes;
-  const isMadeAgain =
-    progress.state === "absent" && observed.pool.status?.firstReadyAt !== undefined && differs;
+  const isMadeAgain = progress.state === "absent" && firstReadyAt !== undefined && differs;
   const isScaled = progress.state === "rollingOut" && observed.capi?.replicas !== desiredNodes;
   if (progress.state !== "scaling" && !isMadeAgain && !isScaled) {
     const presentNodes = findPresentNodes(observed.livePool, observed.capi?.replicas);
     if (isCountReleased(observed.pool, presentNodes)) {
       const message = `No manager sets spec.desiredNodes any more, and no node is removed for its default of ${DEFAULT_NODES}: the pool keeps ${count(presentNodes, "node")}. ${ADVICE_BY_REASON.CountReleased.kubectl}`;
       return poolCondition("Scaling", "False", "CountReleased", message);
+    }
+    if (progress.state === "absent" && firstReadyAt === undefined) {
+      const wait = observed.blocker ?? rejection ?? findPause(observed) ?? { reason: "WaitingForNodes" };
+      return poolCondition("Scaling", "Unknown", wait.reason, "There are no nodes yet.");
     }
     return poolCondition("Scaling", "False", "NotScaling", "The number of nodes is not changing.");
   }
