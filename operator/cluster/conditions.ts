@@ -260,12 +260,9 @@ function describeStage({ observed, pools, running }: Facts): string {
   const open = pools.filter(
     ({ progress }) => progress.nodes > 0 && (progress.version !== step || progress.state !== "converged"),
   );
-  const counts = open.map(
-    ({ name, progress }) => `${name} ${progress.upToDateNodes} of ${progress.desiredNodes}`,
-  );
-  return counts.length === 0
+  return open.length === 0
     ? `everything runs ${step}, Cluster API is completing the rollout`
-    : `the control plane runs ${step}; nodes up to date by pool: ${counts.join(", ")}`;
+    : `the control plane runs ${step}; node pools that follow: ${listNames(open.map(({ name }) => name))}`;
 }
 
 function decidePaused({ cluster, capi }: ObservedCluster): ClusterCondition | undefined {

@@ -40,7 +40,7 @@ describe("an upgrade", () => {
 
   test.each([
     ["the control plane is upgrading to 1.35.1", { controlPlane: ["1.34.2"], workers: ["1.34.2"] }],
-    ["nodes up to date by pool: general 2 of 2", { workers: ["1.34.2"] }],
+    ["node pools that follow: general.", { workers: ["1.34.2"] }],
   ])("reports its progress: %s", (message, facts) => {
     const upgrade = findCondition(statusAfter(upgrading(facts)).conditions, "Upgrading");
     expect(upgrade?.message).toContain(message);
