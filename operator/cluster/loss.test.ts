@@ -8,6 +8,7 @@ import { conditionOf, stepsOf } from "./testing-plan.ts";
 const created = () => aCluster().reconciled();
 const remembered = () => created().reconciled();
 const ready = () => aCluster().withPools(makePool("web")).ready().reconciled();
+const upgrading = () => ready().withSpec({ version: "1.35" }).reconciled();
 const withoutCapi = (fixture: ClusterFixture) => fixture.with({ capi: undefined });
 
 function annotated(fixture: ClusterFixture, annotations: Record<string, string>): ClusterFixture {
@@ -90,7 +91,7 @@ describe("lost", () => {
       withoutCapi(ready()).with({ locks: { own: undefined, taken: new Set() } }),
     ],
     ["the cluster and what the lock remembers, when it was ready", withoutMemory(withoutCapi(ready()))],
-    ["the cluster, in an upgrade", withoutCapi(ready().withSpec({ version: "1.35" }).reconciled())],
+    ["the cluster, in an upgrade", withoutCapi(upgrading())],
     ["the cluster, while it is suspended", withoutCapi(ready().withSpec({ suspend: true }).reconciled())],
     [
       "the cluster, after a restore",
@@ -100,6 +101,9 @@ describe("lost", () => {
     ["the cluster, which Cluster API is still deleting", deletingInCapi(ready())],
     ["the control plane", without("ControlPlaneAvailable")(ready())],
     ["the infrastructure", without("InfrastructureReady")(ready())],
+    ["the control plane, in an upgrade", without("ControlPlaneAvailable")(upgrading())],
+    ["the infrastructure, in an upgrade", without("InfrastructureReady")(upgrading())],
+    ["the CA, in an upgrade", upgrading().with({ lostParts: ["certificate authority"] })],
     ["the control plane, while it was created", withoutNew("ControlPlaneAvailable", 15)],
     ["the infrastructure, while it was created", withoutNew("InfrastructureReady", 15)],
     ["the cluster, to be created again as another", recreated(withoutCapi(ready()), "another id")],
@@ -109,16 +113,12 @@ describe("lost", () => {
     expect(plan.status?.phase).toBe("Degraded");
     expect(conditionOf(plan, "Ready")).toMatchObject({ status: "False", reason: "InfrastructureLost" });
     expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason: "InfrastructureLost" });
-    expect(plan.status?.transitions?.at(-1)).toMatchObject({
-      type: "Degraded",
-      reason: "InfrastructureLost",
-    });
+    const reason = "InfrastructureLost";
+    expect(plan.status?.transitions?.at(-1)).toMatchObject({ type: "Degraded", reason });
     expect(plan.status?.message).toContain(
       `set the annotation ${ANNOTATION_RECREATE} of the Cluster to its id`,
     );
-    expect(plan.events).toContainEqual(
-      expect.objectContaining({ type: "Warning", reason: "InfrastructureLost" }),
-    );
+    expect(plan.events).toContainEqual(expect.objectContaining({ type: "Warning", reason }));
     const notes = plan.events.map(({ note }) => note);
     expect(notes).toEqual([...new Set(notes)]);
     expect([plan.apply, plan.remove]).toEqual([[], []]);
