@@ -15,7 +15,7 @@ import {
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { configMapKind, secretKind } from "../../shared/kube/core-kinds.ts";
-import { apiVersionOf, type OwnerReference } from "../../shared/kube/kind.ts";
+import { apiVersionOf, type Kind, type KubeObject, type OwnerReference } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { capiClusterKind, LABEL_CAPI_CLUSTER } from "../capi/kinds.ts";
 import { createTopologyWrites } from "../capi/topology.ts";
@@ -31,6 +31,7 @@ const HELD = "example.com/held";
 /** Cluster API accepts no cluster without one. */
 const controlPlaneRef = { apiGroup: "controlplane.cluster.x-k8s.io", kind: "AnyControlPlane", name: "demo" };
 const PAUSED = { paused: true, controlPlaneRef };
+const IDLE_POOL = { clusterName: "demo", vcpus: 1, memoryGB: 2, diskGB: 10, desiredNodes: 0 };
 
 let api: TestApi;
 beforeEach(async () => {
@@ -41,36 +42,35 @@ afterEach(() => api.close());
 const makeDeps = () => makeRunDeps(api.client, () => START);
 const makeContext = (finalizer: string) => makeRunContext(api.client, finalizer);
 
-test("of the conditions of others, that of another controller survives what the operator writes, and one of its own types ends", async () => {
+test.each([
+  ["cluster", clusterKind, idleClusterSpec, "Upgrading"],
+  ["node pool", nodePoolKind, IDLE_POOL, "ExpiryHeld"],
+])("what others report of a %s stays, unless it is of the operator's types", async (_, kindOf, spec, own) => {
   const { client, namespace } = api;
+  const kind = kindOf as Kind<KubeObject & { spec?: object; status?: ClusterStatus }>;
   const name = "noted";
-  await client.create(clusterKind, { metadata: { namespace, name }, spec: idleClusterSpec }, TEST);
+  await client.create(kind, { metadata: { namespace, name }, spec }, TEST);
   const waitForStatusOf = (generation: number) =>
     waitFor(`the status of generation ${generation}`, async () => {
-      const cluster = await client.get(clusterKind, namespace, name);
-      return cluster?.status?.observedGeneration === generation ? cluster.status : undefined;
+      const status = (await client.get(kind, namespace, name))?.status;
+      return status?.observedGeneration === generation ? status : undefined;
     });
   const before = await waitForStatusOf(1);
-  const condition = (type: string) => ({
-    type,
-    status: "True" as const,
-    reason: "Done",
-    message: "",
-    lastTransitionTime: "2026-01-01T00:00:00Z",
-  });
+  const rest = { reason: "Done", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" };
+  const condition = (type: string) => ({ type, status: "True" as const, ...rest });
   // As managed fields from a backup leave it: nothing says that the operator wrote it.
-  const ended = condition("Upgrading");
+  const ended = condition(own);
   const foreign = condition("example.com/BackedUp");
   await client.apply(
-    clusterKind,
+    kind,
     { metadata: { namespace, name }, status: { conditions: [ended, foreign] } },
     { fieldManager: "backup", subresource: "status" },
   );
-  await client.mergePatch(clusterKind, namespace, name, { spec: { displayName: "Noted" } }, TEST);
+  await client.mergePatch(kind, namespace, name, { spec: { displayName: "Noted" } }, TEST);
   await waitForStatusOf(2);
-  const typesOf = (status: ClusterStatus | undefined) => status?.conditions?.map(({ type }) => type).sort();
+  const typesOf = (status?: ClusterStatus) => status?.conditions?.map(({ type }) => type).sort();
   await expect
-    .poll(async () => typesOf((await client.get(clusterKind, namespace, name))?.status), { timeout: 60_000 })
+    .poll(async () => typesOf((await client.get(kind, namespace, name))?.status), { timeout: 60_000 })
     .toEqual(typesOf({ ...before, conditions: [...(before.conditions ?? []), foreign] }));
 });
 
@@ -78,9 +78,7 @@ test("a deleted cluster waits for a pool that the cache does not show yet, and i
   const { client, namespace } = api;
   const metadata = { namespace, name: "demo", finalizers: [HELD] };
   await client.create(clusterKind, { metadata, spec: idleClusterSpec }, TEST);
-  const size = { vcpus: 1, memoryGB: 2, diskGB: 10, minNodes: 0, maxNodes: 1, desiredNodes: 0 };
-  const poolSpec = { clusterName: "demo", ...size };
-  await client.create(nodePoolKind, { metadata: { namespace, name: "unseen" }, spec: poolSpec }, TEST);
+  await client.create(nodePoolKind, { metadata: { namespace, name: "unseen" }, spec: IDLE_POOL }, TEST);
   await client.delete(clusterKind, namespace, "demo");
   const readCluster = () => client.get(clusterKind, namespace, "demo");
   const deleted = await readCluster();
