@@ -22,7 +22,7 @@ export type Fault = "hang" | "break" | { status: number; headers?: Record<string
 
 export interface Hooks {
   /** Before the request is forwarded; after a fault it is not forwarded. */
-  before?(call: Call): Fault | undefined;
+  before?(call: Call): Fault | undefined | Promise<Fault | undefined>;
   /** For writes, before the response is forwarded; a fault replaces it. */
   afterWrite?(call: Call): Fault | undefined | Promise<Fault | undefined>;
   /** For writes, after the program has received the whole response. */
@@ -33,7 +33,7 @@ export interface Hooks {
 
 /** An HTTPS proxy between one program and the API server, which records every request and can inject faults. */
 export interface ApiProxy {
-  /** The operator's kubeconfig with the proxy's address. */
+  /** The program's kubeconfig with the proxy's address. */
   kubeconfig: string;
   /** Every write that reached the API server, without those of the Lease. */
   writes: Call[];
@@ -48,10 +48,14 @@ export interface ApiProxy {
 }
 
 /** Opens a proxy in front of the API server of a stack. `name` names its kubeconfig. */
-export async function openApiProxy(stack: StackInfo, name: string): Promise<ApiProxy> {
+export async function openApiProxy(
+  stack: StackInfo,
+  name: string,
+  program: "apiserver" | "operator" = "operator",
+): Promise<ApiProxy> {
   const dir = dirname(stack.kubeconfig);
   const read = (file: string) => readFileSync(join(dir, "certificates", file));
-  const config = JSON.parse(readFileSync(stack.programKubeconfigs.operator, "utf8"));
+  const config = JSON.parse(readFileSync(stack.programKubeconfigs[program], "utf8"));
   const upstream = new URL(config.clusters[0].cluster.server);
   const { ca, cert, key } = readCredential(JSON.stringify(config));
   const agent = new Agent({ keepAlive: true, ca, cert, key });
@@ -90,7 +94,7 @@ async function serve(
   const isLease = path.includes("/leases");
   const isRecordedWrite = method !== "GET" && !isLease;
   const body = await buffer(request);
-  const refusal = proxy.hooks.before?.(call);
+  const refusal = await proxy.hooks.before?.(call);
   if (refusal !== undefined) return sendFault(response, refusal);
   const upstreamResponse = await forward(upstream, agent, request, response, body);
   call.status = upstreamResponse.statusCode ?? 0;

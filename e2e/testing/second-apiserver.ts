@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseEnv } from "node:util";
 import { cleanEnvironment } from "../platform/programs/environment.ts";
-import { DIST } from "../platform/stack/marina.ts";
+import { MEMORY_ENVIRONMENT, runBundle } from "../platform/stack/marina.ts";
 import { waitFor } from "../platform/stack/testing.ts";
 
 /** Another replica of the stack's API server, on a separate port. */
@@ -24,8 +24,10 @@ export async function startSecondApiserver(
   settings: Record<string, string> = {},
 ): Promise<SecondApiserver> {
   const environment = parseEnv(readFileSync(join(dir, "apiserver.env"), "utf8")) as Record<string, string>;
-  const child = spawn(process.execPath, [join(DIST, "apiserver.js")], {
-    env: cleanEnvironment({ ...environment, ...settings, MARINA_PORT: "0", MARINA_METRICS_PORT: "0" }),
+  const { command, args } = runBundle("apiserver");
+  const ports = { MARINA_PORT: "0", MARINA_METRICS_PORT: "0" };
+  const child = spawn(command, args, {
+    env: cleanEnvironment({ ...environment, ...MEMORY_ENVIRONMENT, ...settings, ...ports }),
     stdio: ["ignore", "pipe", "inherit"],
   });
   const exited = once(child, "exit");
