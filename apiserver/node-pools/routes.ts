@@ -182,6 +182,7 @@ function addUpdate(router: Router<Deps>, published: CapabilitiesReader): void {
               await published.readCached(),
               await requireCluster(deps.db, orgId, params.clusterID),
             );
+      // Where the status changes, a status event is appended with the projection: see `projectObservations`.
       const { object: updated, effects } = await updateNodePool(deps, caller, pool, change, {
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,

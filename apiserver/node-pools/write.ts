@@ -105,9 +105,8 @@ export function toNewObject(place: ObjectPlace, pool: NewNodePool) {
 }
 
 /**
- * Changes a pool: what is there already is not written. It has no event of its own: where the projected status changes,
- * `projectObservations` appends a status event. Throws 422 for the merged result, a taken name and quota_exceeded, 409
- * conflict, also for a suspended cluster, and what `changeObject` throws.
+ * Changes a pool: what is there already is not written. Throws 422 for the merged result, a taken name and
+ * quota_exceeded, 409 conflict, also for a suspended cluster, and what `changeObject` throws.
  */
 export async function updateNodePool(
   deps: Deps,
