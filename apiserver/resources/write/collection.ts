@@ -2,9 +2,11 @@ import { randomInt } from "node:crypto";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
-import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
+import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
+import type { Kind, KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
 import type { AuditEntry, AuditEventsConfig } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
+import type { Preconditions } from "../../http/contract/etag.ts";
 import { slugOf } from "../../http/contract/fields.ts";
 import {
   type ProjectedObject,
@@ -13,6 +15,7 @@ import {
   toProjectedNodePool,
 } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
+import type { ObjectPatch } from "./kube-write.ts";
 
 const KINDS = {
   Cluster: clusterKind,
@@ -59,7 +62,7 @@ export interface Collection<T extends KubeObject, P extends ObjectRef> {
   wireNames: Readonly<Record<string, string>>;
   /** Converts the object to its projected form. */
   project: (object: T) => P;
-  /** Brings the projection up to date with what was read or written. */
+  /** Brings the projection up to date with what was read or written, with the events that follow. */
   save: (tx: Queryable, observation: ObservedObject<P>, config: AuditEventsConfig) => Promise<unknown>;
 }
 
@@ -92,13 +95,52 @@ export interface WriteDecision<E> {
   effects?: ((db: Queryable) => Promise<E>) | undefined;
 }
 
+/** What a slice decides, with what the audit row says. */
+type AuditedDecision<E> = WriteDecision<E> & Pick<AuditEntry, "before" | "after">;
+
+/** What to change of an object. Without a field of `spec` and without annotations nothing is written. */
+export interface ChangeDecision<E> extends AuditedDecision<E>, Pick<ObjectPatch, "spec" | "annotations"> {
+  /** The fields of `spec` that change, as dotted paths; default: the keys of `spec`. */
+  fields?: readonly string[];
+  /** The display name that the object takes; it must be free in the parent. */
+  name?: string | undefined;
+  /** What the object uses of the quotas afterwards; default nothing. */
+  amounts?: QuotaAmounts;
+}
+
+export interface ChangeRequest<P, E> extends WriteRequest {
+  preconditions?: Preconditions | undefined;
+  /** Field manager of the patch; default `marina-apiserver`. */
+  fieldManager?: string;
+  /** Decides by the current object; called again when it has changed since. Throws the refusal. */
+  decide: (current: P) => ChangeDecision<E>;
+}
+
+export interface DeleteRequest<P, E> extends WriteRequest {
+  preconditions?: Preconditions | undefined;
+  decide: (current: P) => AuditedDecision<E>;
+}
+
+/** One call of the Kubernetes API, and what goes with it. */
+export interface ObjectWrite<T, E>
+  extends WriteRequest,
+    AuditedDecision<E>,
+    Pick<ChangeDecision<E>, "name" | "amounts"> {
+  verb: Exclude<WriteIntent["verb"], "create">;
+  objectId: string;
+  /** The metadata of the object that was read. */
+  metadata: ObjectMeta;
+  /** Undefined when the object has changed since it was read. */
+  apply: (options: { dryRun: boolean }) => Promise<{ object: T; deleted?: boolean } | undefined>;
+}
+
 /** For a deletion that no request asks for. */
 export interface ScheduledOption<P> {
   /** What must hold of the current object, and what its audit row says. Throws when it is not to be deleted any more. */
   scheduled?: ((current: P) => Pick<WriteDecision<never>, "check"> & Pick<AuditEntry, "after">) | undefined;
 }
 
-/** Brings the projection up to date with an object that was read or written: every replica serves it afterwards. */
+/** Brings the projection up to date, with the events that follow; every replica serves the object afterwards. */
 export async function saveProjection(
   tx: Queryable,
   observation: ObservedObject<ProjectedObject>,

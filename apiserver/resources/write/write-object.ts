@@ -1,57 +1,29 @@
 import { isProtected } from "../../../shared/crd/fields.ts";
-import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import { isNotApplied } from "../../../shared/kube/errors.ts";
-import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
+import type { KubeObject } from "../../../shared/kube/kind.ts";
+import type { KeyedSlots } from "../../../shared/program/limits.ts";
 import { fullJitterMs, sleep } from "../../../shared/program/time.ts";
 import type { AuditEntry } from "../../audit/index.ts";
 import { runThenRollBack } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caller, transactAs } from "../../http/contract/caller.ts";
-import { objectTag, type Preconditions, requireMatch } from "../../http/contract/etag.ts";
+import { objectTag, requireMatch } from "../../http/contract/etag.ts";
+import type { TenantSlot } from "../../http/contract/tenant-slot.ts";
 import { ApiError, clientDisconnected, notFound } from "../../http/errors.ts";
 import type { WriteIntent } from "../table.ts";
-import type { Collection, ObjectRef, WriteDecision, WriteRequest, WriteResult } from "./collection.ts";
+import type {
+  ChangeRequest,
+  Collection,
+  DeleteRequest,
+  ObjectRef,
+  ObjectWrite,
+  WriteResult,
+} from "./collection.ts";
 import { completeWrite, insertIntents, removeIntents, requireFreeName } from "./intents.ts";
-import { deleteLive, type ObjectPatch, patchLive, requireUnmanaged, toRefusal } from "./kube-write.ts";
+import { deleteLive, patchLive, requireUnmanaged, toRefusal } from "./kube-write.ts";
 import { keepNamespaceProtected, protectForChange } from "./protection.ts";
-import { beingChanged, withWriteLock } from "./write-lock.ts";
 
 type WriteDeps = Pick<Deps, "config" | "db" | "kube" | "now" | "writeLocks">;
-
-type AuditedDecision<E> = WriteDecision<E> & Pick<AuditEntry, "before" | "after">;
-
-/** One call of the Kubernetes API, and what goes with it. */
-interface Write<T, E> extends WriteRequest, AuditedDecision<E>, Pick<ChangeDecision<E>, "name" | "amounts"> {
-  verb: Exclude<WriteIntent["verb"], "create">;
-  objectId: string;
-  /** The metadata of the object that was read. */
-  metadata: ObjectMeta;
-  /** Undefined when the object has changed since it was read. */
-  apply: (options: { dryRun: boolean }) => Promise<{ object: T; deleted?: boolean } | undefined>;
-}
-
-/** What to change of an object. Without a field of `spec` and without annotations nothing is written. */
-interface ChangeDecision<E> extends AuditedDecision<E>, Pick<ObjectPatch, "spec" | "annotations"> {
-  /** The fields of `spec` that change, as dotted paths; default: the keys of `spec`. */
-  fields?: readonly string[];
-  /** The display name that the object takes; it must be free in the parent. */
-  name?: string | undefined;
-  /** What the object uses of the quotas afterwards; default nothing. */
-  amounts?: QuotaAmounts;
-}
-
-interface ChangeRequest<P, E> extends WriteRequest {
-  preconditions?: Preconditions | undefined;
-  /** Field manager of the patch; default `marina-apiserver`. */
-  fieldManager?: string;
-  /** Decides by the current object; called again when it has changed since. Throws the refusal. */
-  decide: (current: P) => ChangeDecision<E>;
-}
-
-interface DeleteRequest<P, E> extends WriteRequest {
-  preconditions?: Preconditions | undefined;
-  decide: (current: P) => AuditedDecision<E>;
-}
 
 /**
  * How long a write is tried anew. An attempt that begins at the end of this time takes at most 35 s more: 5 s for the
@@ -64,6 +36,11 @@ const RETRY_BASE_MS = 50;
 
 /** Short: only other replicas and clients can change the object meanwhile. */
 const RETRY_CAP_MS = 200;
+
+/** With so many waiting a client is better asked to retry later. */
+const MAX_WAITING = 50;
+
+const RETRY_AFTER_SECONDS = 1;
 
 /**
  * Changes a custom resource: reads it live, lets `decide` say what changes, and patches just the fields that change, as long as
@@ -78,64 +55,26 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
   known: P,
   request: ChangeRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
-  return retryUnderLock(deps, caller, { collection, known, dryRun: request.dryRun }, () =>
-    changeLiveObject(deps, caller, collection, known, request),
-  );
-}
-
-/**
- * Repeats a write until it is made: undefined means that the object has changed since it was read. It runs under the write lock. Two
- * kinds of write do not: a dry run, which ends with its client, and what was authorized before (`asAuthorized`), such as a revocation,
- * which has no slot. Throws 409 conflict after 25 s.
- */
-async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
-  deps: WriteDeps,
-  caller: Caller,
-  { collection, known, dryRun }: { collection: Collection<T, P>; known: P; dryRun: boolean | undefined },
-  write: () => Promise<WriteResult<P, E> | undefined>,
-): Promise<WriteResult<P, E>> {
-  const retryUntil = performance.now() + RETRY_FOR_MS;
-  async function retry(): Promise<WriteResult<P, E>> {
-    for (let attempt = 1; performance.now() < retryUntil; attempt++) {
-      const written = await write();
-      if (written !== undefined) return written;
-      const signal = caller.slot?.signal;
-      if (!(await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS), signal)))
-        throw clientDisconnected(signal?.reason);
-    }
-    throw beingChanged(collection.noun);
-  }
-  if (dryRun === true || caller.slot === undefined) return retry();
-  return withWriteLock(deps, caller.slot, collection, { ...known, withinMs: RETRY_FOR_MS }, retry);
-}
-
-async function changeLiveObject<T extends KubeObject, P extends ObjectRef, E>(
-  deps: WriteDeps,
-  caller: Caller,
-  collection: Collection<T, P>,
-  known: P,
-  request: ChangeRequest<P, E>,
-): Promise<WriteResult<P, E> | undefined> {
-  const live = await readLive(deps, collection, known);
-  requireMatch(request.preconditions, objectTag(live.metadata));
-  const decision = request.decide(collection.project(live));
-  const { spec, annotations = {}, fields = Object.keys(spec) } = decision;
-  if (Object.keys(spec).length === 0 && Object.keys(annotations).length === 0)
-    return resultWithoutWrite(deps, caller, collection, live, { ...request, ...decision });
-  requireUnmanaged(live.metadata.managedFields, fields, collection.wireNames);
-  const patch = { spec, annotations, requestId: caller.author.requestId };
-  return writeObject(deps, caller, collection, {
-    ...request,
-    ...decision,
-    verb: "change",
-    objectId: known.id,
-    metadata: live.metadata,
-    async apply(options) {
-      if (!options.dryRun) await protectForChange(deps.kube, live, spec.deletionProtection);
-      const manager = { fieldManager: request.fieldManager };
-      const object = await patchLive(deps.kube, collection.kind, live, patch, { ...options, ...manager });
-      return object && { object };
-    },
+  return retryUnderLock(deps, caller, collection, { known, ...request }, async (live) => {
+    const decision = request.decide(collection.project(live));
+    const { spec, annotations = {}, fields = Object.keys(spec) } = decision;
+    if (Object.keys(spec).length === 0 && Object.keys(annotations).length === 0)
+      return resultWithoutWrite(deps, caller, collection, live, { ...request, ...decision });
+    requireUnmanaged(live.metadata.managedFields, fields, collection.wireNames);
+    const patch = { spec, annotations, requestId: caller.author.requestId };
+    return writeObject(deps, caller, collection, {
+      ...request,
+      ...decision,
+      verb: "change",
+      objectId: known.id,
+      metadata: live.metadata,
+      async apply(options) {
+        if (!options.dryRun) await protectForChange(deps.kube, live, spec.deletionProtection);
+        const manager = { fieldManager: request.fieldManager };
+        const object = await patchLive(deps.kube, collection.kind, live, patch, { ...options, ...manager });
+        return object && { object };
+      },
+    });
   });
 }
 
@@ -152,36 +91,117 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
   known: P,
   request: DeleteRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
-  return retryUnderLock(deps, caller, { collection, known, dryRun: request.dryRun }, () =>
-    deleteLiveObject(deps, caller, collection, known, request),
-  );
+  return retryUnderLock(deps, caller, collection, { known, ...request }, async (live) => {
+    const decision = request.decide(collection.project(live));
+    if (live.metadata.deletionTimestamp !== undefined)
+      return resultWithoutWrite(deps, caller, collection, live, { ...request, ...decision });
+    return writeObject(deps, caller, collection, {
+      ...request,
+      ...decision,
+      verb: "delete",
+      objectId: known.id,
+      metadata: live.metadata,
+      apply: ({ dryRun }) => deleteLive(deps.kube, collection.kind, live, { dryRun, now: deps.now() }),
+    });
+  });
 }
 
-async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
+/**
+ * Reads an object live and writes it, until that is made: undefined means that the object has changed since it was read. It runs under
+ * the write lock. Two kinds of write do not: a dry run, which ends with its client, and what was authorized before (`asAuthorized`), such
+ * as a revocation, which has no slot. Throws 404, 412 for If-Match, and 409 conflict after 25 s.
+ */
+async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   caller: Caller,
   collection: Collection<T, P>,
+  { known, preconditions, dryRun }: Pick<DeleteRequest<P, E>, "preconditions" | "dryRun"> & { known: P },
+  write: (live: T) => Promise<WriteResult<P, E> | undefined>,
+): Promise<WriteResult<P, E>> {
+  const retryUntil = performance.now() + RETRY_FOR_MS;
+  async function retry(): Promise<WriteResult<P, E>> {
+    for (let attempt = 1; performance.now() < retryUntil; attempt++) {
+      const live = await readLive(deps, collection, known);
+      requireMatch(preconditions, objectTag(live.metadata));
+      const written = await write(live);
+      if (written !== undefined) return written;
+      const signal = caller.slot?.signal;
+      if (!(await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS), signal)))
+        throw clientDisconnected(signal?.reason);
+    }
+    throw beingChanged(collection.noun);
+  }
+  if (dryRun === true || caller.slot === undefined) return retry();
+  return withWriteLock(deps, caller.slot, collection, { ...known, withinMs: RETRY_FOR_MS }, retry);
+}
+
+/** The live object. Throws 404 for a deleted one, which is not served afterwards. */
+async function readLive<T extends KubeObject, P extends ObjectRef>(
+  deps: Pick<Deps, "config" | "db" | "kube">,
+  collection: Collection<T, P>,
   known: P,
-  request: DeleteRequest<P, E>,
-): Promise<WriteResult<P, E> | undefined> {
-  const live = await readLive(deps, collection, known);
-  requireMatch(request.preconditions, objectTag(live.metadata));
-  const decision = request.decide(collection.project(live));
-  if (live.metadata.deletionTimestamp !== undefined)
-    return resultWithoutWrite(deps, caller, collection, live, { ...request, ...decision });
-  return writeObject(deps, caller, collection, {
-    ...request,
-    ...decision,
-    verb: "delete",
-    objectId: known.id,
-    metadata: live.metadata,
-    apply: ({ dryRun }) => deleteLive(deps.kube, collection.kind, live, { dryRun, now: deps.now() }),
+): Promise<T> {
+  const live = await deps.kube.get(collection.kind, known.namespace, known.name);
+  if (live?.metadata.uid === known.uid) return live;
+  await deps.db.transaction((tx) => collection.save(tx, { object: known, deleted: true }, deps.config));
+  throw notFound(collection.noun);
+}
+
+/**
+ * Runs a write of a custom resource after those of the same object that came to this process before it, in their order. Who
+ * waits holds no slot of the tenant, and stops when the request ends. Throws 409 conflict when the write cannot begin within
+ * `withinMs`, and 429 when 50 wait already, or when no slot of the tenant is free within 20 s of its turn.
+ */
+export async function withWriteLock<T>(
+  { writeLocks }: Pick<Deps, "writeLocks">,
+  slot: TenantSlot,
+  { kindName, noun }: Pick<Collection<never, never>, "kindName" | "noun">,
+  { namespace, name, withinMs }: Pick<ObjectRef, "namespace" | "name"> & { withinMs: number },
+  write: () => Promise<T>,
+): Promise<T> {
+  const key = `${kindName} ${namespace}/${name}`;
+  const until = performance.now() + withinMs;
+  const release = writeLocks.tryTake(key);
+  if (release === undefined && writeLocks.countWaiting(key) >= MAX_WAITING)
+    throw new ApiError("rate_limited", `Too many requests wait to change the ${noun}; try again.`, {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    });
+  const end = release ?? (await waitForLock(writeLocks, slot, { key, noun, withinMs }));
+  try {
+    // The lock is held meanwhile: the order stays, and as no one waits for a lock while holding a slot, there is no deadlock.
+    await slot.acquire();
+    if (performance.now() > until) throw beingChanged(noun);
+    return await write();
+  } finally {
+    end();
+  }
+}
+
+async function waitForLock(
+  locks: KeyedSlots,
+  slot: TenantSlot,
+  { key, noun, withinMs }: { key: string; noun: string; withinMs: number },
+): Promise<() => void> {
+  slot.release();
+  const tooLong = AbortSignal.timeout(withinMs);
+  try {
+    return await locks.take(key, AbortSignal.any([tooLong, slot.ended]));
+  } catch (error) {
+    if (tooLong.aborted) throw beingChanged(noun);
+    throw clientDisconnected(error);
+  }
+}
+
+/** 409 conflict for an object that other requests change all the time. */
+function beingChanged(noun: string): ApiError {
+  return new ApiError("conflict", `The ${noun} is being changed by other requests; try again.`, {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
   });
 }
 
 /**
  * Writes one custom resource. The intent, which reserves a name and a share of the quotas, is committed first, then the
- * object is written, then audit row and projection are committed together; what a crash leaves between them is
+ * object is written, then audit row, projection and events are committed together; what a crash leaves between them is
  * completed by the periodic job `write-intents`. A write that certainly had no effect leaves nothing. Undefined when the
  * object has changed since it was read. Throws 422 for what the Kubernetes API refuses, what `caller.confirm`, `check`
  * and `requireFreeName` throw, and the KubeError of a write whose outcome is unknown.
@@ -190,7 +210,7 @@ async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   caller: Caller,
   collection: Collection<T, P>,
-  write: Write<T, E>,
+  write: ObjectWrite<T, E>,
 ): Promise<WriteResult<P, E> | undefined> {
   if (write.dryRun === true) return dryRunWrite(deps, caller, collection, write);
   const { db } = deps;
@@ -220,7 +240,7 @@ async function openIntent<T extends KubeObject, P extends ObjectRef, E>(
   { db }: WriteDeps,
   caller: Caller,
   collection: Collection<T, P>,
-  write: Write<T, E>,
+  write: ObjectWrite<T, E>,
 ): Promise<WriteIntent> {
   const { action, before, after, objectId } = write;
   const entry: AuditEntry = {
@@ -244,7 +264,7 @@ async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
   { db }: WriteDeps,
   caller: Caller,
   collection: Collection<T, P>,
-  { check, name, objectId, effects: findEffects, apply }: Write<T, E>,
+  { check, name, objectId, effects: findEffects, apply }: ObjectWrite<T, E>,
 ): Promise<WriteResult<P, E> | undefined> {
   const effects = await runThenRollBack(db, async (tx) => {
     await caller.confirm(tx);
@@ -269,23 +289,11 @@ async function resultWithoutWrite<T extends KubeObject, P extends ObjectRef, E>(
   caller: Caller,
   collection: Collection<T, P>,
   live: T,
-  { dryRun = false, check, effects }: Pick<Write<T, E>, "dryRun" | "check" | "effects">,
+  { dryRun = false, check, effects }: Pick<ObjectWrite<T, E>, "dryRun" | "check" | "effects">,
 ): Promise<WriteResult<P, E>> {
   await transactAs(deps.db, caller, async (tx) => {
     await check?.(tx);
     if (!dryRun && isProtected(live)) await keepNamespaceProtected(deps.kube, live);
   });
   return { object: collection.project(live), effects: dryRun ? await effects?.(deps.db) : undefined };
-}
-
-/** The live object. Throws 404 for a deleted one, which is not served afterwards. */
-async function readLive<T extends KubeObject, P extends ObjectRef>(
-  deps: Pick<Deps, "config" | "db" | "kube">,
-  collection: Collection<T, P>,
-  known: P,
-): Promise<T> {
-  const live = await deps.kube.get(collection.kind, known.namespace, known.name);
-  if (live?.metadata.uid === known.uid) return live;
-  await deps.db.transaction((tx) => collection.save(tx, { object: known, deleted: true }, deps.config));
-  throw notFound(collection.noun);
 }

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { createKeyedSlots } from "../../../shared/program/limits.ts";
-import { withWriteLock } from "./write-lock.ts";
+import { withWriteLock } from "./write-object.ts";
 
 const POOL = { kindName: "NodePool", noun: "node pool" } as const;
 const LONG_MS = 600_000;
