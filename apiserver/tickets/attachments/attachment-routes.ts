@@ -81,8 +81,8 @@ function addCreate(router: Router<Deps>, store: StoreAccess): void {
       errors: ["conflict", "quota_exceeded", "attachments_unavailable"],
     },
     async (c, { deps, author, caller, membership, params, readBody, runOnce }) => {
-      const scope = ticketScopeOf(membership);
-      const ticket = await requireTicket(deps.db, scope, params.ticketID);
+      const ticket = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
+      store.requireConfigured();
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
       const seen = attachmentScope(author, ticket, "tenant");
@@ -116,8 +116,8 @@ function addComplete(router: Router<Deps>, store: StoreAccess): void {
       errors: ["conflict", "attachments_unavailable"],
     },
     async (c, { deps, author, caller, membership, params, runOnce }) => {
-      const scope = ticketScopeOf(membership);
-      const before = await requireTicket(deps.db, scope, params.ticketID);
+      const before = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
+      store.requireConfigured();
       const seen = attachmentScope(author, before, "tenant");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       const { accept, resume } = respondCompleted(c, deps, seen, announced.id);
@@ -175,8 +175,7 @@ function addReads(router: Router<Deps>, store: StoreAccess): void {
       const scope = attachmentScope(author, ticket, "tenant");
       store.requireConfigured();
       const row = await requireAttachment(deps.db, scope, params.attachmentID);
-      const location = await signDownload(store.use, row);
-      return c.body(null, 302, { Location: location, "Cache-Control": "no-store" });
+      return c.body(null, 302, { Location: await signDownload(store.use, row), "Cache-Control": "no-store" });
     },
   );
 }
@@ -202,6 +201,7 @@ function addAdminCreate(router: Router<Deps>, store: StoreAccess): void {
     },
     async (c, { deps, author, caller, params, readBody, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      store.requireConfigured();
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
       const seen = attachmentScope(author, { id: params.ticketID, orgId }, "provider");
@@ -235,6 +235,7 @@ function addAdminComplete(router: Router<Deps>, store: StoreAccess): void {
     },
     async (c, { deps, author, caller, params, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      store.requireConfigured();
       const seen = attachmentScope(author, { id: params.ticketID, orgId }, "provider");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       const { accept, resume } = respondCompleted(c, deps, seen, announced.id);
@@ -293,8 +294,7 @@ function addAdminReads(router: Router<Deps>, store: StoreAccess): void {
       store.requireConfigured();
       const scope = attachmentScope(author, { id: params.ticketID, orgId }, "provider");
       const row = await requireAttachment(deps.db, scope, params.attachmentID);
-      const location = await signDownload(store.use, row);
-      return c.body(null, 302, { Location: location, "Cache-Control": "no-store" });
+      return c.body(null, 302, { Location: await signDownload(store.use, row), "Cache-Control": "no-store" });
     },
   );
 }

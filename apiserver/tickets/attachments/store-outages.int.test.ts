@@ -100,26 +100,32 @@ describe("while the store", () => {
     },
   );
 
-  test("is not configured, a download says so after who may see the ticket and before anything of an attachment", async () => {
-    const org = await makeOrganization(healthy, issuer);
-    const ticketId = await createTicketRequests(healthy, staff).open(org);
-    const stranger = await makeOrganization(healthy, issuer);
-    const replica = await startReplica();
-    const missing = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
-    const [own, foreign] = [stranger.owner, openDesk(replica, ticketId, stranger.owner, org)];
-    const send = async (desk: ReturnType<typeof openDesk>) => {
-      const response = await desk.send("GET", `/${missing}`);
-      return [response.status, response.body.error.code];
-    };
-    expect(await send(openDesk(replica, ticketId, org.owner, org))).toEqual([503, "attachments_unavailable"]);
-    expect(await send(openDesk(replica, ticketId, staff))).toEqual([503, "attachments_unavailable"]);
-    expect(await send(openDesk(replica, missing, org.owner, org))).toEqual([404, "not_found"]);
-    expect(await send(openDesk(replica, missing, staff))).toEqual([404, "not_found"]);
-    expect(await send(foreign)).toEqual([404, "not_found"]);
-    expect(await send(openDesk(replica, ticketId, own))).toEqual([403, "forbidden"]);
-    const malformed = await openDesk(replica, ticketId, org.owner, org).send("GET", "/no-uuid");
-    expect(malformed.status).toBe(400);
-  });
+  test.each([
+    ["a download", "GET", "/0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11", undefined],
+    ["an announcement", "POST", "", { filename: "" }],
+    ["a completion", "POST", "/0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11/complete", undefined],
+  ])(
+    "is not configured, %s is 503 after 401, 400, 403 and 404 of the ticket, and before anything of an attachment or body",
+    async (_case, method, path, body) => {
+      const org = await makeOrganization(healthy, issuer);
+      const ticketId = await createTicketRequests(healthy, staff).open(org);
+      const stranger = await makeOrganization(healthy, issuer);
+      const replica = await startReplica();
+      const missing = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
+      const send = async (...desk: [ticketId: string, who: Person, org?: typeof org]) => {
+        const response = await openDesk(replica, ...desk).send(method, path, body);
+        return [response.status, response.body.error.code];
+      };
+      expect(await send(ticketId, org.owner, org)).toEqual([503, "attachments_unavailable"]);
+      expect(await send(ticketId, staff)).toEqual([503, "attachments_unavailable"]);
+      expect(await send(missing, org.owner, org)).toEqual([404, "not_found"]);
+      expect(await send(missing, staff)).toEqual([404, "not_found"]);
+      expect(await send(ticketId, stranger.owner, org)).toEqual([404, "not_found"]);
+      expect(await send(ticketId, stranger.owner)).toEqual([403, "forbidden"]);
+      expect(await send("no-uuid", org.owner, org)).toEqual([400, "bad_request"]);
+      expect(await send(ticketId, { ...staff, token: "unknown" }, org)).toEqual([401, "unauthorized"]);
+    },
+  );
 
   test("is away, an announcement is carried out by the next attempt with its Idempotency-Key", async () => {
     const org = await makeOrganization(healthy, issuer);

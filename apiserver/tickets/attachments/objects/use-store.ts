@@ -14,7 +14,7 @@ export type UseStore = <T>(work: (store: ObjectStore) => Promise<T>) => Promise<
 
 export interface StoreAccess {
   use: UseStore;
-  /** Throws 503 attachments_unavailable without a store: a download says so before it looks for the attachment. */
+  /** Throws 503 attachments_unavailable without a store: a request says so before it looks for the attachment. */
   requireConfigured(): void;
 }
 
