@@ -123,14 +123,15 @@ test("no byte of a body is read before the credential was accepted, on any route
   expect(refused.filter(({ status, isRead }) => status !== 401 || isRead)).toEqual([]);
 });
 
-test("requests without a credential are limited by address on every route, and on those that do not exist", async () => {
+test("requests without a credential are limited by address on every route, and on those that do not exist, whatever is wrong with them", async () => {
   const routes = app.routes.filter(({ method }) => method !== "ALL");
   const limits = { ...DEFAULT_REQUEST_LIMITS.rates, anonymous: { burst: 1, perMinute: 0.001 } };
   const anonymous = createLimitedApp(limits);
   const statuses = await Promise.all(
     [...routes, { method: "GET", path: "/nowhere" }].map(async ({ method, path }, index) => {
       const address = `198.51.${Math.floor(index / 250)}.${index % 250}`;
-      const send = () => anonymous.request(path.replaceAll(/:\w+/g, NIL_ID), { method }, socketOf(address));
+      const wrong = { method, headers: { "if-match": "no ETag" } };
+      const send = () => anonymous.request(path.replaceAll(/:\w+/g, NIL_ID), wrong, socketOf(address));
       await send();
       return { route: `${method} ${path}`, second: (await send()).status };
     }),

@@ -49,12 +49,15 @@ test("a read of staff is recorded with its organization and its query", async ()
 });
 
 test("a request of staff that is refused is recorded as failed", async () => {
-  await api.request("GET", `${PATH}?limit=0`, {
+  await api.request("GET", `${PATH}?limit=0&target=%00`, {
     token: staff.token,
     headers: { "x-request-id": "bad-read" },
   });
   expect(await findByRequest("bad-read")).toEqual([
-    expect.objectContaining({ after: { status: 400, query: { limit: "0" } }, result: "failed" }),
+    expect.objectContaining({
+      after: { status: 400, query: { limit: "0", target: "\uFFFD" } },
+      result: "failed",
+    }),
   ]);
 });
 

@@ -1,4 +1,5 @@
 import { cutText } from "../../shared/program/wording.ts";
+import { toStorable } from "../db/statement.ts";
 import type { Deps } from "../deps.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import type { StaffRequest } from "../http/contract/router.ts";
@@ -22,11 +23,11 @@ export async function recordStaffRequest(
 ): Promise<void> {
   const entry = {
     action: actionOf(request.operation.operationId),
-    target: { kind: "path", id: cutText(request.path, MAX_PATH_LENGTH) },
+    target: { kind: "path", id: cutText(toStorable(request.path), MAX_PATH_LENGTH) },
   };
   if (author.asStaff === true) {
     const orgId = idSchema.safeParse(request.orgId);
-    const query = Object.entries(request.query).map(([name, value]) => [
+    const query = Object.entries(toStorable(request.query)).map(([name, value]) => [
       cutText(name, MAX_QUERY_VALUE_LENGTH),
       cutText(value, MAX_QUERY_VALUE_LENGTH),
     ]);

@@ -39,11 +39,16 @@ describe("a ticket for the stream", () => {
     expect(written).not.toContain(ticket);
   });
 
-  test.each(["", "worthless", "A".repeat(43)])("that was never issued (%j) is 401", async (ticket) => {
-    const response = await one.request("GET", `${path}?ticket=${ticket}`, { as: null });
-    expect(response.status).toBe(401);
-    expect(response.headers.get("www-authenticate")).toContain("Bearer");
-  });
+  test.each(["", "worthless", "A".repeat(43)])(
+    "that was never issued (%j) is 401, whatever its path",
+    async (ticket) => {
+      for (const target of [path, path.replace(clusterId, "%00")]) {
+        const response = await one.request("GET", `${target}?ticket=${ticket}`, { as: null });
+        expect(response.status).toBe(401);
+        expect(response.headers.get("www-authenticate")).toContain("Bearer");
+      }
+    },
+  );
 
   test("opens no other cluster's stream and no other operation", async () => {
     const foreign = feed.pathOf(await feed.createCluster("other"));

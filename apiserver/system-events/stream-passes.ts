@@ -33,7 +33,7 @@ export async function redeemTicket(
   path: string,
   now: Date,
 ): Promise<Principal | undefined> {
-  if (!TICKET_PATTERN.test(text)) return undefined;
+  if (!TICKET_PATTERN.test(text) || path.includes("\0")) return undefined;
   const holder = await takeTicket(db, { hash: hashOf(text), path: path.toLowerCase() });
   if (holder === undefined || holder.expiresAtMs <= now.getTime()) return undefined;
   return toPrincipal(holder);

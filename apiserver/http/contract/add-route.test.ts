@@ -92,6 +92,7 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
 }
 
 const THING = `${ORG_ID}/things/${ORG_ID}`;
+const LONG = `${THING}?${"x".repeat(8192)}`;
 
 test("a member with the permission reaches the handler", async () => {
   const { steps, call } = serveThing("admin");
@@ -102,6 +103,9 @@ test("a member with the permission reaches the handler", async () => {
 
 test.each<[string, Role | undefined, string, string, number, string[]]>([
   ["without a valid credential", "owner", "x/things/x?x=1", "bad", 401, []],
+  ["without a valid credential, of a URL that is too long", "owner", LONG, "bad", 401, []],
+  ["of a caller that is no member, with NUL", undefined, `${ORG_ID}/things/%00`, "good", 404, ["membership"]],
+  ["of a URL that is too long", "owner", LONG, "good", 400, ["membership"]],
   ["with a malformed organization id", "owner", "x/things/x?x=1", "good", 400, []],
   ["of a caller that is no member", undefined, `${ORG_ID}/things/x?x=1`, "good", 404, ["membership"]],
   ["of a member without the permission", "viewer", `${ORG_ID}/things/x?x=1`, "good", 403, ["membership"]],

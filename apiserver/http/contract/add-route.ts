@@ -26,8 +26,8 @@ import { idSchema, invalidRequest, parseInput } from "./validate.ts";
 const REQUEST_DEADLINE_MS = 55_000;
 
 /**
- * Adds one operation to the router and to the OpenAPI document. Its handler runs after these checks: URL, condition
- * headers (400), credential (401), organization id (400), membership (404), permission (403), path and query (400). It
+ * Adds one operation to the router and to the OpenAPI document. Its handler runs after these checks: credential
+ * (401), organization id (400), membership (404), permission (403), URL, condition headers, path and query (400). It
  * then reads the parents in the path (404), and the body by `call.readBody()` (415, 413, 400, 422).
  */
 export function addRoute<
@@ -87,12 +87,13 @@ function createChecks(router: Router, operation: Operation): (c: Context<HttpEnv
   const querySchema = operation.query ?? z.strictObject({});
   const isInOrganization = needsMembership(operation.access);
   return async (c) => {
-    checkRequest(c, router.limits, operation);
+    c.set("route", operation.path);
     const principal = await authenticateCaller(c, router, operation);
     const path = c.req.param();
     // Before the membership is looked up by it.
     if (isInOrganization) validate("path", organizationPath, path);
     await authorizeCaller(c, router, operation, principal);
+    checkRequest(c, router.limits);
     const params = validate("path", pathSchema, path);
     // A parameter that is sent several times is a list.
     const query = Object.entries(c.req.queries()).map(([name, all]) => [
@@ -152,13 +153,8 @@ function recordStaffRequests(router: Router, operation: Operation): MiddlewareHa
   };
 }
 
-/** Names the route for log and metrics. Throws 400 for a URL or a condition header that no operation accepts. */
-function checkRequest(
-  c: Context<HttpEnv>,
-  { maxUrlBytes }: RequestLimits,
-  { path }: Pick<Operation, "path">,
-): void {
-  c.set("route", path);
+/** Throws 400 for a URL or a condition header that no operation accepts. */
+function checkRequest(c: Context<HttpEnv>, { maxUrlBytes }: RequestLimits): void {
   if (c.req.url.length > maxUrlBytes)
     throw new ApiError("bad_request", `The URL must not be longer than ${maxUrlBytes} bytes.`);
   for (const name of ["if-match", "if-none-match"]) {
