@@ -92,6 +92,21 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
 }
 
 const THING = `${ORG_ID}/things/${ORG_ID}`;
+const THINGS = "/api/v1/organizations/{orgID}/things";
+const DELETION = {
+  method: "delete",
+  path: THINGS,
+  operationId: "deleteThings",
+  tag: "Things",
+  summary: "Delete all things",
+  access: "clusters:delete",
+  query: z.strictObject({ dry_run: z.stringbool().default(false) }),
+  responses: { 204: { description: "Deleted." } },
+} as const;
+const deleteThings = async (router: Router, query = "") => {
+  const headers = { authorization: "Bearer good" };
+  return router.app.request(THINGS.replace("{orgID}", ORG_ID) + query, { method: "DELETE", headers });
+};
 const LONG = `${THING}?${"x".repeat(8192)}`;
 
 test("a member with the permission reaches the handler", async () => {
@@ -136,29 +151,12 @@ test("a handler's database and Kubernetes API are those of its tenant, in a dry 
   router.deps.kube = {
     list: async (_kind: unknown, { tenant }: CallOptions) => void callers.push(tenant),
   } as unknown as KubeClient;
-  const path = "/api/v1/organizations/{orgID}/things";
-  addRoute(
-    router,
-    {
-      method: "delete",
-      path,
-      operationId: "deleteThings",
-      tag: "Things",
-      summary: "Delete all things",
-      access: "clusters:delete",
-      query: z.strictObject({ dry_run: z.coerce.boolean().default(false) }),
-      responses: { 204: { description: "Deleted." } },
-    },
-    async (c, { deps }) => {
-      await deps.db.execute(sql`select 1`);
-      await deps.kube.list(namespaceKind);
-      return c.body(null, 204);
-    },
-  );
-  for (const query of ["", "?dry_run=true"]) {
-    const headers = { authorization: "Bearer good" };
-    await router.app.request(path.replace("{orgID}", ORG_ID) + query, { method: "DELETE", headers });
-  }
+  addRoute(router, DELETION, async (c, { deps }) => {
+    await deps.db.execute(sql`select 1`);
+    await deps.kube.list(namespaceKind);
+    return c.body(null, 204);
+  });
+  for (const query of ["", "?dry_run=true"]) await deleteThings(router, query);
   const expected = [
     { tenant: ORG_ID, isDryRun: false },
     { tenant: ORG_ID, isDryRun: true },
@@ -170,7 +168,7 @@ test("a handler's database and Kubernetes API are those of its tenant, in a dry 
 test("the handler of a POST must return the response of transact or runOnce", () => {
   const operation = {
     method: "post",
-    path: "/api/v1/organizations/{orgID}/things",
+    path: THINGS,
     operationId: "createThing",
     tag: "Things",
     summary: "Create a thing",
@@ -192,35 +190,39 @@ test("the handler of a POST must return the response of transact or runOnce", ()
 test("a write whose turn comes when its caller leaves its whole share unread is 429 before its effect", async () => {
   const limits = { ...DEFAULT_REQUEST_LIMITS, maxConcurrentWrites: 1 };
   const router: Router = { ...createRouter("admin", []), tenantLimits: createTenantLimits(limits) };
-  const path = "/api/v1/organizations/{orgID}/things";
   const turns: PromiseWithResolvers<void>[] = [];
-  addRoute(
-    router,
-    {
-      method: "delete",
-      path,
-      operationId: "deleteThings",
-      tag: "Things",
-      summary: "Delete all things",
-      access: "clusters:create",
-      responses: { 204: { description: "Deleted." } },
-    },
-    async (c) => {
-      const turn = Promise.withResolvers<void>();
-      turns.push(turn);
-      await turn.promise;
-      return c.body(null, 204);
-    },
-  );
-  const headers = { authorization: "Bearer good" };
-  const send = () => router.app.request(path.replace("{orgID}", ORG_ID), { method: "DELETE", headers });
-  const first = send();
+  addRoute(router, DELETION, async (c) => {
+    const turn = Promise.withResolvers<void>();
+    turns.push(turn);
+    await turn.promise;
+    return c.body(null, 204);
+  });
+  const first = deleteThings(router);
   await vi.waitFor(() => expect(turns).toHaveLength(1));
-  const waiting = send();
+  const waiting = deleteThings(router);
   await vi.waitFor(() => expect(router.tenantLimits.writes.countWaiting(ORG_ID)).toBe(1));
   router.unread.open([{ key: `user ${ORG_ID}`, name: "this user", part: 1 / 8 }]).addUnchecked(125);
   turns[0]?.resolve();
   expect([(await first).status, (await waiting).status, turns.length]).toEqual([204, 429, 1]);
+});
+
+test("a change beyond those of its organization is 429 before its effect; reads and dry runs are none", async () => {
+  const few = { ...DEFAULT_REQUEST_LIMITS.rates, organization_change: { burst: 1, perMinute: 1 } };
+  const router: Router = { ...createRouter("admin", []), limiter: createRequestLimiter(few) };
+  const changes: string[] = [];
+  addRoute(router, DELETION, async (c) => {
+    changes.push(c.req.url);
+    return c.body(null, 204);
+  });
+  addRoute(router, { ...DELETION, method: "get" }, async (c) => c.body(null, 204));
+  const headers = { authorization: "Bearer good" };
+  for (let n = 0; n < 3; n++) {
+    expect((await router.app.request(THINGS.replace("{orgID}", ORG_ID), { headers })).status).toBe(204);
+    expect((await deleteThings(router, "?dry_run=true")).status).toBe(204);
+  }
+  expect((await deleteThings(router)).status).toBe(204);
+  const refused = await deleteThings(router);
+  expect([refused.status, refused.headers.get("retry-after"), changes.length]).toEqual([429, "60", 4]);
 });
 
 test("a body counts among those of its user until it is its turn, and no longer", async () => {
@@ -231,13 +233,12 @@ test("a body counts among those of its user until it is its turn, and no longer"
     // A user may have 1000.
     bodies: createByteBudget({ maxBytes: 8000, what: "bodies" }),
   };
-  const path = "/api/v1/organizations/{orgID}/things";
   const turns: PromiseWithResolvers<void>[] = [];
   addRoute(
     router,
     {
       method: "put",
-      path,
+      path: THINGS,
       operationId: "replaceThings",
       tag: "Things",
       summary: "Replace all things",
@@ -260,7 +261,7 @@ test("a body counts among those of its user until it is its turn, and no longer"
       "content-type": "application/json",
       "content-length": String(bytes),
     };
-    const sent = router.app.request(path.replace("{orgID}", ORG_ID), { method: "PUT", headers, body });
+    const sent = router.app.request(THINGS.replace("{orgID}", ORG_ID), { method: "PUT", headers, body });
     return (await sent).status;
   };
   const first = send(900);

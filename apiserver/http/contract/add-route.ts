@@ -209,7 +209,8 @@ async function authorizeCaller(
   const membership = await authorize(router.access, operation.access, principal, orgId);
   c.set("membership", membership);
   if (operation.access === "platform-admin") await router.recordStaffUse(principal.userId);
-  if (membership !== undefined) router.limiter.countInOrganization(membership.orgId, c);
+  const isChange = operation.method !== "get" && c.req.query("dry_run") !== "true";
+  if (membership !== undefined) router.limiter.countInOrganization(membership.orgId, c, isChange);
   router.unread.requireCapacity(findConsumers(c));
 }
 

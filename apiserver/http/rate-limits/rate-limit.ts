@@ -69,8 +69,8 @@ export interface RequestLimiter {
    * credential. Throws 429 beyond the quota; 503 when credentials cannot be checked.
    */
   countUnmatched(control: AccessControl, c: Context<HttpEnv>): Promise<void>;
-  /** Counts a member's request inside an organization: 429 when all its members together are over its quota. */
-  countInOrganization(orgId: string, c: Context<HttpEnv>): void;
+  /** Counts a member's request inside an organization: 429 when all its members together are over a quota, of changes too. */
+  countInOrganization(orgId: string, c: Context<HttpEnv>, isChange?: boolean): void;
 }
 
 /** Counts in memory, per replica. */
@@ -156,8 +156,10 @@ export function createRequestLimiter(limits: RateLimits, nowMs?: () => number): 
         limiter.countAnonymous(c);
       }
     },
-    countInOrganization(orgId, c) {
+    countInOrganization(orgId, c, isChange = false) {
       countShared(c, counters.organization, orgId, "Too many requests in this organization");
+      if (isChange)
+        countShared(c, counters.organization_change, orgId, "Too many changes in this organization");
     },
   };
   return limiter;
