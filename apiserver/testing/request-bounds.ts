@@ -3,7 +3,7 @@ import type { QUOTA_WIRE_NAMES, StoreName } from "../quotas/schema.ts";
 /** What `GET .../quotas` shows of an organization, by its name there. */
 type QuotaOfOrganization = StoreName | (typeof QUOTA_WIRE_NAMES)[keyof typeof QUOTA_WIRE_NAMES];
 
-/** What the POSTs of one caller leave in a store. */
+/** What the requests of one caller leave in a store. */
 export interface RecordBounds {
   /** The rows or objects of one request. */
   adds: string;
@@ -13,15 +13,36 @@ export interface RecordBounds {
   ofOrganization?: Partial<Record<QuotaOfOrganization, number>>;
 }
 
-/**
- * By operationId, for every POST: a PUT or DELETE changes a record that is there. One without a row fails the tests, so
- * that no operation is added without an answer to what bounds it.
- */
+const READS = { adds: "none", bound: "reads" };
+const REPLACES = { adds: "none", bound: "replaces its record" };
+const REMOVES = { adds: "none", bound: "removes its record" };
+const REMOVES_IMAGES = { adds: "1 more audit entry", bound: "removes what it names" };
+const CHANGES_TICKET = {
+  adds: "1 event, 1 delivery to each webhook",
+  bound: "1 of each change of the status, 30 days each",
+};
+const REVOKES = "1 revocation, 1 of each cluster whose kubeconfig was read";
+const ENDS_MEMBERSHIPS = "revocations, 1 offboarding of each membership that ends";
+
+/** By operationId, for all operations but GET, and for each GET with a rate of its own: one without a row fails the tests. */
 export const RECORD_BOUNDS: Readonly<Record<string, RecordBounds>> = {
+  updateOrganization: REPLACES,
+  deleteOrganization: {
+    adds: "1 audit entry and 1 event of each open ticket",
+    bound: "removes its record, its tokens, webhooks and group mappings",
+  },
+  setOrganizationQuotas: REPLACES,
+  setOrganizationStorageQuota: REPLACES,
+  setUserQuotas: REPLACES,
+  setUserIdentity: { adds: ENDS_MEMBERSHIPS, bound: "replaces its record, staff alone" },
   createOrganization: { adds: "1 organization", bound: "5 of a user, 20 within 30 days" },
   acceptInvitation: { adds: "none", bound: "the invitation becomes a member" },
   declineInvitation: { adds: "none", bound: "the invitation is deleted" },
   inviteMember: { adds: "1 invitation", bound: "100 pending ones of a user, 14 days each" },
+  updateMember: { adds: REVOKES, bound: "replaces its record; until carried out" },
+  removeMember: { adds: ENDS_MEMBERSHIPS, bound: "removes its record; 30 days" },
+  updateGroupMapping: { adds: ENDS_MEMBERSHIPS, bound: "replaces its record, staff alone" },
+  deleteGroupMapping: { adds: ENDS_MEMBERSHIPS, bound: "removes its record, staff alone" },
   createGroupMapping: { adds: "1 group mapping", bound: "staff alone" },
   resendInvitation: { adds: "none", bound: "100 pending ones of a user, 14 days each" },
   createApiToken: {
@@ -29,12 +50,24 @@ export const RECORD_BOUNDS: Readonly<Record<string, RecordBounds>> = {
     bound: "100 of an organization; revoked ones for 30 days, by requests",
     ofOrganization: { api_tokens: 100 },
   },
-  rotateApiToken: { adds: "none", bound: "the secret is replaced" },
+  rotateApiToken: { adds: "1 revocation", bound: "the secret is replaced; until carried out" },
+  deleteApiToken: { adds: REVOKES, bound: "removes its record; until carried out" },
   createCluster: {
     adds: "1 Cluster, and its NodePools",
     bound: "100 clusters and 500 pools of an organization",
     ofOrganization: { clusters: 100, node_pools: 500 },
   },
+  updateCluster: REPLACES,
+  deleteCluster: REMOVES,
+  setClusterSuspension: REPLACES,
+  setNetworkPolicy: REPLACES,
+  getKubeconfig: { adds: "1 audit entry", bound: "30 requests a minute of a user" },
+  revokeClusterAccess: REMOVES,
+  listClusterAccesses: READS,
+  getClusterAccess: READS,
+  getForeignAccesses: READS,
+  updateNodePool: REPLACES,
+  deleteNodePool: REMOVES,
   upgradeCluster: { adds: "none", bound: "the Cluster changes" },
   rotateCredentials: { adds: "none", bound: "the Cluster changes" },
   issueKubeconfig: {
@@ -54,6 +87,8 @@ export const RECORD_BOUNDS: Readonly<Record<string, RecordBounds>> = {
     bound: "20 of an organization, 200 with those deleted within 30 days",
     ofOrganization: { webhooks: 20 },
   },
+  updateWebhook: REPLACES,
+  deleteWebhook: { adds: "none", bound: "its record, for 30 days" },
   rotateWebhookSecret: { adds: "1 secret", bound: "6 of a webhook" },
   testWebhook: { adds: "1 delivery", bound: "30 requests a minute of a user, 30 days each" },
   redeliverWebhookEvent: { adds: "1 delivery", bound: "30 requests a minute of a user, 30 days each" },
@@ -61,6 +96,11 @@ export const RECORD_BOUNDS: Readonly<Record<string, RecordBounds>> = {
     adds: "10,000 deliveries",
     bound: "one pending or delivered of each event and webhook, 30 days each",
   },
+  setBudget: REPLACES,
+  deleteBudget: REMOVES,
+  setBillingProfile: REPLACES,
+  updateRateCard: { adds: "10 prices", bound: "staff alone" },
+  updatePlan: { adds: "1 terms of a package", bound: "staff alone" },
   closeMonth: { adds: "the invoices of a month", bound: "1 of each organization and month" },
   createCreditNote: { adds: "1 credit note", bound: "the amount of its invoice" },
   createTicket: {
@@ -68,6 +108,8 @@ export const RECORD_BOUNDS: Readonly<Record<string, RecordBounds>> = {
     bound: "500 open, 100 a day of an organization",
     ofOrganization: { open_tickets: 500, tickets_per_day: 100 },
   },
+  updateTicket: CHANGES_TICKET,
+  updateAdminTicket: CHANGES_TICKET,
   createTicketMessage: {
     adds: "1 message, 1 event, 1 delivery to each webhook",
     bound: "1,000 of a ticket, 1,000 a day of an organization",
@@ -90,6 +132,9 @@ export const RECORD_BOUNDS: Readonly<Record<string, RecordBounds>> = {
     bound: "1,000 pending and 268,435,456 bytes of an organization, 1 an image",
     ofOrganization: { pending_image_scans: 1000, image_scan_report_bytes: 256 * 1024 ** 2 },
   },
+  deleteRepository: REMOVES_IMAGES,
+  deleteTag: REMOVES_IMAGES,
+  deleteRegistryCredential: REMOVES,
   createRegistryCredential: {
     adds: "1 credential",
     bound: "1,000 of an organization",
