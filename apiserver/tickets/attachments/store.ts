@@ -119,41 +119,41 @@ function isVisible(scope: AttachmentScope): SQL | undefined {
 }
 
 /** What the sweeper needs to know of an attachment. */
-export type SweptAttachment = Pick<AttachmentRow, "id" | "orgId" | "ticketId">;
-const SWEPT = {
-  id: ticketAttachments.id,
-  orgId: ticketAttachments.orgId,
-  ticketId: ticketAttachments.ticketId,
-};
+export type SweptAttachment = Pick<AttachmentRow, "id" | "orgId" | "ticketId" | "createdAt">;
+const { id, orgId, ticketId, createdAt } = ticketAttachments;
+const SWEPT = { id, orgId, ticketId, createdAt };
+
+/** Which attachments the sweeper gets at once: `limit` of those announced before `before`, the oldest first, behind `after`. */
+export interface SweptPage {
+  before: Date;
+  after: SweptAttachment | undefined;
+  limit: number;
+}
 
 /**
- * Marks unused attachments of all organizations created before `before` whose objects are there, so that no message can
- * use them later.
+ * Marks unused attachments of all organizations whose objects are there, so that no message can use them later. Returns them the oldest
+ * first.
  */
-export async function discardUnbound(
-  db: Queryable,
-  before: Date,
-  at: Date,
-  limit: number,
-): Promise<SweptAttachment[]> {
+export async function discardUnbound(db: Queryable, at: Date, page: SweptPage): Promise<SweptAttachment[]> {
   const unbound = db
-    .select({ id: ticketAttachments.id })
+    .select({ id })
     .from(ticketAttachments)
-    .where(
-      and(
-        isNull(ticketAttachments.messageId),
-        eq(ticketAttachments.uploadRemoved, false),
-        lt(ticketAttachments.createdAt, before),
-      ),
-    )
-    .orderBy(asc(ticketAttachments.createdAt))
-    .limit(limit)
+    .where(and(isNull(ticketAttachments.messageId), isSwept(page)))
+    .orderBy(asc(createdAt), asc(id))
+    .limit(page.limit)
     .for("update", { skipLocked: true });
-  return db
+  const rows = await db
     .update(ticketAttachments)
     .set({ discardedAt: at })
-    .where(and(inArray(ticketAttachments.id, unbound), isNull(ticketAttachments.messageId)))
+    .where(and(inArray(id, unbound), isNull(ticketAttachments.messageId)))
     .returning(SWEPT);
+  return rows.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1));
+}
+
+function isSwept({ before, after }: SweptPage): SQL | undefined {
+  const isBehind =
+    after && or(gt(createdAt, after.createdAt), and(eq(createdAt, after.createdAt), gt(id, after.id)));
+  return and(eq(ticketAttachments.uploadRemoved, false), lt(createdAt, before), isBehind);
 }
 
 /** Deletes attachments of all organizations that were announced before `before` and whose objects are removed unused. */
@@ -181,24 +181,14 @@ export async function deleteDiscarded(
     .returning({ id: ticketAttachments.id });
 }
 
-/** Attachments in messages, announced before `before`, whose uploaded object is still there. */
-export async function listUploadsToRemove(
-  db: Queryable,
-  before: Date,
-  limit: number,
-): Promise<SweptAttachment[]> {
+/** Attachments in messages whose uploaded object is still there, the oldest first. */
+export async function listUploadsToRemove(db: Queryable, page: SweptPage): Promise<SweptAttachment[]> {
   return db
     .select(SWEPT)
     .from(ticketAttachments)
-    .where(
-      and(
-        isNotNull(ticketAttachments.messageId),
-        eq(ticketAttachments.uploadRemoved, false),
-        lt(ticketAttachments.createdAt, before),
-      ),
-    )
-    .orderBy(asc(ticketAttachments.createdAt))
-    .limit(limit);
+    .where(and(isNotNull(ticketAttachments.messageId), isSwept(page)))
+    .orderBy(asc(createdAt), asc(id))
+    .limit(page.limit);
 }
 
 /** Records that the uploaded object is removed. */

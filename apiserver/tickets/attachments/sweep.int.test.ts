@@ -1,8 +1,12 @@
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { eq, sql } from "drizzle-orm";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { TestOrganization } from "../../testing/issuer.ts";
 import { moveUpload } from "./changes.ts";
+import type { AttachmentStorage } from "./config.ts";
 import { attachmentJobs } from "./jobs.ts";
 import { createObjectStore } from "./objects/object-store.ts";
 import { ticketAttachments } from "./table.ts";
@@ -10,9 +14,13 @@ import { setUpAttachments, testStorage } from "./testing.ts";
 
 const { api, openTicket } = setUpAttachments();
 
+const withStorage = (attachmentStorage: AttachmentStorage) => ({
+  ...api.deps,
+  config: { ...api.deps.config, attachmentStorage },
+});
+
 async function sweep(storage = testStorage()): Promise<void> {
-  const config = { ...api.deps.config, attachmentStorage: storage };
-  for (const job of attachmentJobs({ ...api.deps, config })) await job.run(new AbortController().signal);
+  for (const job of attachmentJobs(withStorage(storage))) await job.run(new AbortController().signal);
 }
 
 /** As if it had been announced so many hours ago. */
@@ -97,6 +105,28 @@ describe("the sweeper", () => {
     await age(id);
     await sweep();
     expect(await findObjects(org, ticketId, id)).toEqual([]);
+  });
+
+  test("tries each object, also behind one that the store refuses to remove, and fails with that refusal", async () => {
+    const { desk } = await openTicket();
+    const unbound = [await desk.upload(randomBytes(10)), await desk.upload(randomBytes(10))];
+    const bound = [await desk.attach(randomBytes(10)), await desk.attach(randomBytes(10))];
+    await desk.write({ body: "See these.", attachment_ids: bound });
+    const locked = new Set([unbound[0], bound[0]]);
+    for (const id of [...unbound, ...bound]) await age(id, locked.has(id) ? 3 : 2);
+    const server = createServer(({ url = "" }, response) => {
+      const isLocked = [...locked].some((id) => id !== undefined && url.includes(id));
+      response.writeHead(isLocked ? 403 : url.endsWith("/marina") ? 200 : 204).end();
+    }).listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    for (const job of attachmentJobs(withStorage(testStorage({ endpoint }))))
+      await expect(job.run(new AbortController().signal)).rejects.toThrow("refuses");
+    const removed = await Promise.all(
+      [...unbound, ...bound].map(async (id) => (await readRow(id))?.uploadRemoved),
+    );
+    expect(removed).toEqual([false, true, false, true]);
   });
 
   test("has nothing taken that it is about to remove: while the store is down nothing is lost, and later all is removed", async () => {
