@@ -32,7 +32,7 @@ export function addQuotaRoutes(router: Router<Deps>, deps: Deps, hooks: QuotaHoo
     readQuotasAndUse(db, { orgId, defaults }, (tx) => hooks.readStores(tx, orgId));
   const readRecord = async (db: Database, orgId: string) => {
     const { quotas, use } = await readAll(db, orgId);
-    return { record: presentQuotas(quotas, defaults, use), etag: quotasTag(quotas, use) };
+    return { record: presentQuotas(quotas, deps.config, use), etag: quotasTag(quotas, deps.config, use) };
   };
   addRoute(
     router,
@@ -103,7 +103,9 @@ export function addQuotaRoutes(router: Router<Deps>, deps: Deps, hooks: QuotaHoo
       });
       await ensureNamespaceSoon(deps, orgID);
       const { use } = await readAll(deps.db, orgID);
-      return c.json(presentQuotas(quotas, defaults, use), 200, { ETag: quotasTag(quotas, use) });
+      return c.json(presentQuotas(quotas, deps.config, use), 200, {
+        ETag: quotasTag(quotas, deps.config, use),
+      });
     },
   );
 }

@@ -94,6 +94,17 @@ const storeQuota = z
   })
   .openapi("OrganizationStoreQuota");
 
+const ticketLimits = z
+  .object({
+    messages_per_ticket: countField(MAX_STORE_USE, "Messages of the members."),
+    attachments_per_ticket: countField(MAX_STORE_USE, "Attachments that the members announced."),
+    attachment_bytes_per_ticket: countField(MAX_STORE_USE, "Bytes of all of these."),
+  })
+  .openapi("OrganizationTicketLimits", {
+    description:
+      "What one ticket may have, by the configuration of the platform; where one more is refused, a field in `details` has its name.",
+  });
+
 const amountsRecord = (description: string) => amounts.openapi({ description });
 
 export const quotasRecord = z
@@ -107,6 +118,7 @@ export const quotasRecord = z
       description:
         "What else is limited for an organization, by the configuration of the platform: what it keeps now, and of `_per_day` what it has added within 24 hours. Accesses show some seconds after they begin or end. Pending invitations and Idempotency-Keys are limited for a user, in all organizations together, and are not among them.",
     }),
+    ticket_limits: ticketLimits,
     updated_at: timestampField("When a limit was last set; null if never.").nullable(),
   })
   .openapi("OrganizationQuotas", {
@@ -124,6 +136,11 @@ export const quotasRecord = z
         { name: "open_tickets", limit: 500, used: 2 },
         { name: "api_tokens", limit: 100, used: 4 },
       ],
+      ticket_limits: {
+        messages_per_ticket: 1000,
+        attachments_per_ticket: 100,
+        attachment_bytes_per_ticket: 524_288_000,
+      },
       updated_at: "2026-11-21T09:00:00.000Z",
     },
   });
@@ -144,6 +161,7 @@ export const setQuotasBody = z
     defaults: readOnlyField,
     used: readOnlyField,
     stores: readOnlyField,
+    ticket_limits: readOnlyField,
     updated_at: readOnlyField,
   })
   .openapi("SetOrganizationQuotas", { example: { clusters: 20, vcpus: null } });

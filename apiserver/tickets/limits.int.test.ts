@@ -95,6 +95,11 @@ test("the platform's staff sees the limits and their use in the quotas of the or
     { name: "attachments_per_day", limit: limits.attachmentsPerDay, used: 1 },
     { name: "attachment_bytes", limit: limits.attachmentBytes, used: FILE_BYTES },
   ]);
+  expect(body.ticket_limits).toEqual({
+    messages_per_ticket: limits.messagesPerTicket,
+    attachments_per_ticket: limits.attachmentsPerTicket,
+    attachment_bytes_per_ticket: limits.attachmentBytesPerTicket,
+  });
   const again = await api.request("PUT", path, { token: staff.token, body: { ...body, clusters: 7 } });
   expect(again).toMatchObject({ status: 200, body: { clusters: 7, stores: body.stores } });
 });
