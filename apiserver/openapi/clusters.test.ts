@@ -170,6 +170,15 @@ describe("the bodies", () => {
     expect(facetsOf("UpdateNodePool", field)).toEqual(orNull(within(minimum, maximum)));
   });
 
+  test.each([
+    ["CreateCluster", "authorized_cidrs", "At most 256, for each is a rule of what stands in front"],
+    ["SetNetworkPolicy", "authorized_cidrs", "At most 256, for each is a rule of what stands in front"],
+    ["CreateWebhook", "url", "Other ports are refused, for they belong to services that take no webhooks"],
+    ["UpdateWebhook", "url", "Other ports are refused, for they belong to services that take no webhooks"],
+  ])("of %s says why its %s has a bound that the specification does not have", (name, field, reason) => {
+    expect(schemaOf(name).properties[field]?.description).toContain(reason);
+  });
+
   test("of PUT cluster, PUT network and POST upgrade require what cannot have a default, and no more", () => {
     expect(schemaOf("UpdateCluster").required).toEqual([]);
     expect(schemaOf("SetNetworkPolicy").required).toEqual(["authorized_cidrs"]);
