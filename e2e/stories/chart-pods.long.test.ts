@@ -271,9 +271,13 @@ test("an installation with the required values alone says what is off", async ()
   const notes = (await runHelm(args, REQUIRED_VALUES)).split("NOTES:")[1];
   for (const name of ["webhooks.existingSecret", "attachments.existingSecret", "registry.existingSecret"])
     expect(notes).toContain(`${name} is empty: `);
-  const all = { webhooks: { existingSecret: "a" }, attachments: { existingSecret: "b" } };
+  const registry = { existingSecret: "c" };
+  const all = { webhooks: { existingSecret: "a" }, attachments: { existingSecret: "b" }, registry };
   const told = (await runHelm(args, { ...REQUIRED_VALUES, ...all })).split("NOTES:")[1];
-  expect(told).not.toMatch(/(webhooks|attachments)\.existingSecret/);
+  expect(told).not.toMatch(/(webhooks|attachments)\.existingSecret|registry\.existingSecret is empty/);
+  expect(told).toContain(
+    "registry.existingSecret: without `limits` in it an organization may store any amount",
+  );
 });
 
 test.each<[string, Values, boolean]>([
