@@ -1,21 +1,16 @@
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { startTestApp } from "../../testing/app.ts";
 import { toMicroEuros } from "../money.ts";
 import { type Month, parseMonth } from "../month.ts";
 import { insertRates } from "../rate-card/store.ts";
-import { insertUsage, TEST_SUPPLIER } from "../testing.ts";
+import { insertUsage, startInvoicingApp } from "../testing.ts";
 import { closeMonth } from "./close.ts";
 
 const STAFF = { kind: "staff", userId: createId(), email: null } as const;
 const MONTH = parseMonth("2028-02") as Month;
 
-const api = setUp(startTestApp);
-beforeAll(async () => {
-  const invoicing = { supplier: TEST_SUPPLIER, vatBasisPoints: { DE: 1900 }, numberPrefix: "TEST" };
-  api.deps.config = { ...api.deps.config, invoicing };
-});
+const api = setUp(startInvoicingApp);
 
 test("a month at the largest price is invoiced exactly, and its JSON keeps to integers that clients read", async () => {
   const orgId = await api.createOrganization();

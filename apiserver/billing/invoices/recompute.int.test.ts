@@ -2,11 +2,10 @@ import { beforeAll, expect, test } from "vitest";
 import { recomputeInvoices } from "../../../e2e/contract/billing/recompute.ts";
 import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { startTestApp } from "../../testing/app.ts";
 import { type Month, parseMonth } from "../month.ts";
 import { insertRates } from "../rate-card/store.ts";
 import { RESOURCE_TYPES } from "../resource-types.ts";
-import { insertUsage, TEST_SUPPLIER } from "../testing.ts";
+import { insertUsage, startInvoicingApp } from "../testing.ts";
 import { closeMonth } from "./close.ts";
 
 const STAFF = { kind: "staff", userId: createId(), email: null } as const;
@@ -14,11 +13,9 @@ const MONTHS = ["2028-01", "2028-02", "2028-03"];
 const BYTES_PER_GIB = 2 ** 30;
 const at = (text: string) => new Date(`${text}Z`);
 
-const api = setUp(startTestApp);
+const api = setUp(startInvoicingApp);
 
 beforeAll(async () => {
-  const invoicing = { supplier: TEST_SUPPLIER, vatBasisPoints: { DE: 1900 }, numberPrefix: "TEST" };
-  api.deps.config = { ...api.deps.config, invoicing };
   const rates = RESOURCE_TYPES.map((type, index) => [type, BigInt(2_345_678 + index * 777_777)] as const);
   const dearer = rates.map(([type, price]) => [type, price + 1n] as const);
   for (const [prices, effectiveFrom] of [
