@@ -1,19 +1,25 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { gzipSync } from "node:zlib";
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ensureGrype, writeVulnerabilityDatabase } from "../../../e2e/platform/stack/registry.ts";
 import { waitForRegistry } from "../../../e2e/platform/stack/testing.ts";
 import { startTestApp } from "../../testing/app.ts";
 import { type Listening, listen } from "../../webhooks/sending/testing-receiver.ts";
 import { startImageScanner } from "../index.ts";
+import { pushLayer, testRegistry } from "../testing.ts";
 import { readDatabaseBuiltAt, readDatabaseVersion, updateDatabase } from "./database.ts";
+import { registryScans } from "./table.ts";
 
 const run = promisify(execFile);
+/** Four times what the scanner may unpack; packed, half a megabyte. */
+const BOMB_BYTES = 512 * 1024 ** 2;
 /** Each database that is offered is a minute newer than the one before, or the scanner keeps what it has. */
 let offeredMinutes = 0;
 const nextBuilt = () => new Date(Date.now() + ++offeredMinutes * 60_000).toISOString();
@@ -103,22 +109,50 @@ describe("an update of the vulnerability database", () => {
   });
 });
 
-test("a scanner with an empty folder downloads the database by itself, and tells how old it is", async () => {
+/** An application with a scanner, both of which end with the test. */
+async function startScanning(limits: { databaseUrl?: string; diskMiB: number }) {
   await waitForRegistry();
-  await offerDatabase("CVE-2026-5");
-  const limits = { concurrency: 1, timeoutSeconds: 60, memoryMiB: 2048, diskMiB: 1024 };
-  const api = await startTestApp({ registry: { scanner: { ...config(), databaseUrl, ...limits } } });
+  const scanner = {
+    ...config(),
+    databaseUrl: undefined,
+    concurrency: 1,
+    timeoutSeconds: 60,
+    memoryMiB: 2048,
+  };
+  const api = await startTestApp({ registry: { scanner: { ...scanner, ...limits } } });
   const stop = new AbortController();
   const { stopped } = startImageScanner(api.deps, stop.signal);
-  const metric = /^marina_apiserver_vulnerability_database_timestamp_seconds (\S+)$/m;
-  try {
-    await expect
-      .poll(async () => Number(metric.exec(await api.deps.metrics.metrics())?.[1] ?? 0))
-      .toBeGreaterThan(Date.now() / 1000 - 3600);
-    await expect.poll(() => api.deps.metrics.metrics()).toContain('database_updates_total{result="done"} 1');
-  } finally {
+  onTestFinished(async () => {
     stop.abort();
     await stopped;
     await api.close();
-  }
+  });
+  return api;
+}
+
+test("a scanner with an empty folder downloads the database by itself, and tells how old it is", async () => {
+  await offerDatabase("CVE-2026-5");
+  const api = await startScanning({ databaseUrl, diskMiB: 1024 });
+  const metric = /^marina_apiserver_vulnerability_database_timestamp_seconds (\S+)$/m;
+  await expect
+    .poll(async () => Number(metric.exec(await api.deps.metrics.metrics())?.[1] ?? 0))
+    .toBeGreaterThan(Date.now() / 1000 - 3600);
+  await expect.poll(() => api.deps.metrics.metrics()).toContain('database_updates_total{result="done"} 1');
+});
+
+test("a scan of an image that unpacks to more than there is room for ends, and its files are gone", async () => {
+  await writeVulnerabilityDatabase(databaseDir, []);
+  const scratch = await mkdtemp(join(folder, "scratch-"));
+  vi.stubEnv("TMPDIR", scratch);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const api = await startScanning({ diskMiB: 128 });
+  const orgId = await api.createOrganization();
+  const place = { orgId, repository: "bomb", tag: "1" };
+  const bomb = gzipSync(Buffer.alloc(BOMB_BYTES));
+  await pushLayer(testRegistry(api), place, bomb, "application/vnd.oci.image.layer.v1.tar+gzip");
+  const path = `/api/v1/organizations/${orgId}/registry/repositories/bomb/tags/1/scan`;
+  expect((await api.request("POST", path)).status).toBe(202);
+  const read = () => api.deps.db.select().from(registryScans).where(eq(registryScans.orgId, orgId));
+  await expect.poll(read).toMatchObject([{ fault: "out_of_disk" }]);
+  expect(await readdir(scratch)).toEqual([]);
 });
