@@ -1,7 +1,7 @@
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeDocument } from "../openapi/document.ts";
-import { ensureNodePackages } from "../openapi/tools.ts";
+import { ensureOpenApiTools } from "../openapi/tools.ts";
 import { type Client, runCommand } from "./client.ts";
 
 const SOURCE = join(import.meta.dirname, "hey-api");
@@ -10,9 +10,9 @@ const SOURCE = join(import.meta.dirname, "hey-api");
 export const heyApi: Client = {
   name: "hey-api",
   async prepare(folder) {
-    const modules = await ensureNodePackages("hey-api", SOURCE);
-    for (const file of ["package.json", "tsconfig.json", "story.ts"])
-      copyFileSync(join(SOURCE, file), join(folder, file));
+    const modules = await ensureOpenApiTools();
+    for (const file of ["tsconfig.json", "story.ts"]) copyFileSync(join(SOURCE, file), join(folder, file));
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
     const generator = join(modules, "@hey-api", "openapi-ts", "bin", "run.js");
     // By itself it looks for a tsconfig.json next to where it is installed.
     const config = { input: writeDocument(), output: { path: "client", module: { extension: ".js" } } };
