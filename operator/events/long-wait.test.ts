@@ -44,7 +44,7 @@ test.each([
   expect(findLongWait(last, next, { blocker: undefined })?.reason).toBe(reason);
 });
 
-test.each([
+test.each<[string, object, string, string, object?]>([
   ["of nodes that were there before", { firstReadyAt: "2026-05-01T12:00:00Z" }, "WaitingForNodes", "Warning"],
   ["of the first nodes, which take as long as their provider does", {}, "WaitingForNodes", "Normal"],
   ["of a creation that something keeps back", {}, "Suspended", "Warning"],
