@@ -13,10 +13,10 @@ export interface KeyedSlots {
   /** A slot, when one of this key is free now; then as `take`. */
   tryTake(key: string): (() => void) | undefined;
   /**
-   * Waits for a slot of the key, first come, first served. Resolves with the function that returns it, to be called
-   * once; rejects with the reason of `signal` when that aborts first.
+   * Waits for a slot of the key, first come, first served, or before all that wait now. Resolves with the function that
+   * returns it, to be called once; rejects with the reason of `signal` when that aborts first.
    */
-  take(key: string, signal?: AbortSignal): Promise<() => void>;
+  take(key: string, signal?: AbortSignal, options?: { isFirst?: boolean }): Promise<() => void>;
   /** How many wait for a slot of this key. */
   countWaiting(key: string): number;
 }
@@ -54,7 +54,7 @@ export function createKeyedSlots(perKey: number): KeyedSlots {
 
   return {
     tryTake,
-    async take(key, signal) {
+    async take(key, signal, { isFirst = false } = {}) {
       signal?.throwIfAborted();
       const free = tryTake(key);
       if (free !== undefined) return free;
@@ -63,7 +63,8 @@ export function createKeyedSlots(perKey: number): KeyedSlots {
         forget(key, resolve);
         reject(signal?.reason);
       };
-      waiting.set(key, (waiting.get(key) ?? new Set()).add(resolve));
+      const others = waiting.get(key) ?? new Set();
+      waiting.set(key, isFirst ? new Set([resolve, ...others]) : others.add(resolve));
       signal?.addEventListener("abort", onAbort, { once: true });
       await promise.finally(() => signal?.removeEventListener("abort", onAbort));
       return () => release(key);
@@ -93,10 +94,10 @@ export function createSharedSlots(limits: { perKey: number; all: number }): Keye
       releaseOwn();
       return undefined;
     },
-    async take(key, signal) {
-      const releaseOwn = await own.take(key, signal);
+    async take(key, signal, options) {
+      const releaseOwn = await own.take(key, signal, options);
       try {
-        return together(await shared.take("", signal), releaseOwn);
+        return together(await shared.take("", signal, options), releaseOwn);
       } catch (error) {
         releaseOwn();
         throw error;

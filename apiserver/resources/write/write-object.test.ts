@@ -14,16 +14,21 @@ beforeEach(() => {
 });
 
 /** A writer that ends when the test ends it. */
-function write(who: string, { withinMs = LONG_MS, name = "web", gone = new AbortController().signal } = {}) {
+function write(
+  who: string,
+  { withinMs = LONG_MS, name = "web", gone = new AbortController().signal, hasSlot = true } = {},
+) {
   const { promise, resolve: end } = Promise.withResolvers<void>();
-  const slot = {
-    acquire: async () => void happened.push(`${who} begins`),
-    release: () => void happened.push(`${who} pauses`),
-    ended: gone,
-    isEnded: false,
-    signal: undefined,
-    tenant: "org",
-  };
+  const slot = hasSlot
+    ? {
+        acquire: async () => void happened.push(`${who} begins`),
+        release: () => void happened.push(`${who} pauses`),
+        ended: gone,
+        isEnded: false,
+        signal: undefined,
+        tenant: "org",
+      }
+    : undefined;
   const done = withWriteLock(deps, slot, POOL, { namespace: "org", name, withinMs }, async () => {
     happened.push(`${who} writes`);
     await promise;
@@ -53,11 +58,15 @@ test("writers of other objects do not wait", async () => {
   expect(happened).toContain("other writes");
 });
 
-test("behind fifty that wait the next writer is refused with 429 and Retry-After", async () => {
+test("behind fifty that wait the next writer is refused with 429 and Retry-After; one without a slot is next", async () => {
   const first = write("first");
   const waiting = Array.from({ length: 50 }, (_, index) => write(`waiting ${index}`));
   await expect(write("too many").done).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 1 });
+  const revocation = write("revocation", { hasSlot: false });
   first.end();
+  revocation.end();
+  expect(await revocation.done).toBe("revocation");
+  expect(happened.filter((what) => what.endsWith("writes"))).toEqual(["first writes", "revocation writes"]);
   for (const { done, end } of waiting) {
     end();
     await done;

@@ -108,8 +108,7 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
 
 /**
  * Reads an object live and writes it, until that is made: undefined means that the object has changed since it was read. It runs under
- * the write lock. Two kinds of write do not: a dry run, which ends with its client, and what was authorized before (`asAuthorized`), such
- * as a revocation, which has no slot. Throws 404, 412 for If-Match, and 409 conflict after 25 s.
+ * the write lock, but for a dry run, which ends with its client. Throws 404, 412 for If-Match, and 409 conflict after 25 s.
  */
 async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
@@ -131,7 +130,7 @@ async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
     }
     throw beingChanged(collection.noun);
   }
-  if (dryRun === true || caller.slot === undefined) return retry();
+  if (dryRun === true) return retry();
   return withWriteLock(deps, caller.slot, collection, { ...known, withinMs: RETRY_FOR_MS }, retry);
 }
 
@@ -150,11 +149,12 @@ async function readLive<T extends KubeObject, P extends ObjectRef>(
 /**
  * Runs a write of a custom resource after those of the same object that came to this process before it, in their order. Who
  * waits holds no slot of the tenant, and stops when the request ends. Throws 409 conflict when the write cannot begin within
- * `withinMs`, and 429 when 50 wait already, or when no slot of the tenant is free within 20 s of its turn.
+ * `withinMs`, and 429 when 50 wait already, or when no slot of the tenant is free within 20 s of its turn. A write without a slot,
+ * such as a revocation, is the next one, however many wait: a tenant that keeps changing the object cannot delay it.
  */
 export async function withWriteLock<T>(
   { writeLocks }: Pick<Deps, "writeLocks">,
-  slot: TenantSlot,
+  slot: TenantSlot | undefined,
   { kindName, noun }: Pick<Collection<never, never>, "kindName" | "noun">,
   { namespace, name, withinMs }: Pick<ObjectRef, "namespace" | "name"> & { withinMs: number },
   write: () => Promise<T>,
@@ -162,14 +162,14 @@ export async function withWriteLock<T>(
   const key = `${kindName} ${namespace}/${name}`;
   const until = performance.now() + withinMs;
   const release = writeLocks.tryTake(key);
-  if (release === undefined && writeLocks.countWaiting(key) >= MAX_WAITING)
+  if (release === undefined && slot !== undefined && writeLocks.countWaiting(key) >= MAX_WAITING)
     throw new ApiError("rate_limited", `Too many requests wait to change the ${noun}; try again.`, {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
   const end = release ?? (await waitForLock(writeLocks, slot, { key, noun, withinMs }));
   try {
     // The lock is held meanwhile: the order stays, and as no one waits for a lock while holding a slot, there is no deadlock.
-    await slot.acquire();
+    await slot?.acquire();
     if (performance.now() > until) throw beingChanged(noun);
     return await write();
   } finally {
@@ -179,12 +179,13 @@ export async function withWriteLock<T>(
 
 async function waitForLock(
   locks: KeyedSlots,
-  slot: TenantSlot,
+  slot: TenantSlot | undefined,
   { key, noun, withinMs }: { key: string; noun: string; withinMs: number },
 ): Promise<() => void> {
-  slot.release();
+  slot?.release();
   const tooLong = AbortSignal.timeout(withinMs);
   try {
+    if (slot === undefined) return await locks.take(key, tooLong, { isFirst: true });
     return await locks.take(key, AbortSignal.any([tooLong, slot.ended]));
   } catch (error) {
     if (tooLong.aborted) throw beingChanged(noun);
