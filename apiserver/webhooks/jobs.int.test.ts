@@ -124,26 +124,30 @@ describe("after 30 days", () => {
       .padStart(12, "0")
       .replace(/^(.{8})/, "$1-")}-7000-8000-${index.toString().padStart(12, "0")}`;
 
+  const addAttempt = (deliveryId: string) =>
+    store.db.execute(sql`insert into webhook_attempts (delivery_id, number, org_id, at, duration_ms, request_url, request_headers)
+      values (${deliveryId}, 1, ${orgId}, now(), 1, ${URL}, '{}')`);
+
   async function addOld(count: number): Promise<void> {
     await store.addDeliveries(webhookId, count, { status: "delivered", nextAttemptAt: null });
     const ids = (await store.findDeliveries(webhookId)).map(({ id }) => id);
     for (const [index, id] of ids.entries()) {
       await store.db.execute(sql`update webhook_deliveries set id = ${oldId(index)} where id = ${id}`);
-      await store.db.execute(sql`insert into webhook_attempts (delivery_id, number, org_id, at, duration_ms, request_url, request_headers)
-        values (${oldId(index)}, 1, ${orgId}, now(), 1, ${URL}, '{}')`);
+      await addAttempt(oldId(index));
       await store.db.execute(
         sql`update webhook_events set created_at = ${longAgo.toISOString()} where id = ${id}`,
       );
     }
   }
 
-  test("deliveries, their attempts and events are deleted, and none earlier", async () => {
+  test("deliveries, events and attempts, those that have lost their delivery too, are deleted, and none earlier", async () => {
     await addOld(3);
+    await addAttempt(oldId(3));
     const kept = await store.addDeliveries(webhookId, 1, { status: "delivered", nextAttemptAt: null });
     await run("purge-webhook-deliveries");
     await run("purge-webhook-events");
     expect((await store.findDeliveries(webhookId)).map(({ id }) => id)).toEqual(kept);
-    expect(await store.findAttempts(oldId(0))).toEqual([]);
+    for (const index of [0, 3]) expect(await store.findAttempts(oldId(index))).toEqual([]);
     const events = await store.db.execute(sql`select id from webhook_events where org_id = ${orgId}`);
     expect([...events]).toEqual(kept.map((id) => ({ id })));
   });

@@ -10,8 +10,8 @@ export const BATCH_SIZE = 500;
 const RETENTION_DAYS = 30;
 
 /** Deletes deliveries, with their attempts, 30 days after they were created. */
-export function purgeDeliveries(db: Queryable, signal: AbortSignal): Promise<void> {
-  return repeatInBatches(signal, () =>
+export async function purgeDeliveries(db: Queryable, signal: AbortSignal): Promise<void> {
+  await repeatInBatches(signal, () =>
     db.execute(sql`
       with deleted as (
         delete from webhook_deliveries where id = any (array(
@@ -22,6 +22,15 @@ export function purgeDeliveries(db: Queryable, signal: AbortSignal): Promise<voi
         delete from webhook_attempts where delivery_id = any (array(select id from deleted))
       )
       select id from deleted`),
+  );
+  // That statement does not see an attempt that is committed while it deletes the delivery.
+  await repeatInBatches(signal, () =>
+    db.execute(sql`
+      delete from webhook_attempts where delivery_id = any (array(
+        select delivery_id from webhook_attempts attempt where delivery_id < ${firstIdSince(RETENTION_DAYS)}
+          and not exists (select 1 from webhook_deliveries delivery where delivery.id = attempt.delivery_id)
+        order by delivery_id limit ${BATCH_SIZE}
+      )) returning delivery_id`),
   );
 }
 
