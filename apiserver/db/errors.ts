@@ -1,6 +1,9 @@
 /** SQLSTATEs of a temporary failure: shutdown, start-up, too many connections, a cancelled statement. */
 const UNAVAILABLE_STATES = new Set(["57P01", "57P02", "57P03", "53300", "57014"]);
 
+/** The SQLSTATE of a lock that was not free within `lock_timeout`. */
+export const LOCK_NOT_AVAILABLE = "55P03";
+
 /** Codes of postgres.js and of Node's sockets for a missing connection. */
 const CONNECTION_CODES = new Set([
   "CONNECTION_CLOSED",

@@ -9,7 +9,12 @@ import { z } from "zod";
 import { ConfigError } from "../../shared/program/config.ts";
 import { ExplainedError } from "../../shared/program/errors.ts";
 import { reportFatalError } from "../../shared/program/process.ts";
-import { describeAddress, describeDatabaseError, explainConnectionFault } from "./errors.ts";
+import {
+  describeAddress,
+  describeDatabaseError,
+  explainConnectionFault,
+  LOCK_NOT_AVAILABLE,
+} from "./errors.ts";
 import {
   findJournalFault,
   isBeforeHistory,
@@ -24,7 +29,6 @@ const LOCK_NAME = "marina:migrate";
 /** SQLSTATEs, https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const NO_ROLE = "42704";
 const NO_RIGHT = "42501";
-const LOCK_NOT_AVAILABLE = "55P03";
 const RAISED = "P0001";
 
 /** How long a migration tries to get the tables that are in use. */

@@ -1,7 +1,8 @@
 import type { Logger } from "../../../shared/program/log.ts";
 import type { Database } from "../../db/client.ts";
+import { describeDatabaseError, LOCK_NOT_AVAILABLE } from "../../db/errors.ts";
 import { describeFailure, runLoop, type Wakeup } from "../../work/loop.ts";
-import { fanOutEvents, listPendingEventIds } from "./fan-out-store.ts";
+import { fanOutEvents, listPendingEvents } from "./fan-out-store.ts";
 
 /** While no event is pending the database is asked this often, in case a notification was lost. */
 const POLL_MS = 1000;
@@ -12,7 +13,8 @@ const MIN_INTERVAL_MS = 10;
 
 /**
  * Makes the deliveries of events until the signal aborts. When a batch fails, each of its events is tried alone: one
- * that fails, because the queue of its webhook is locked for a second, delays those after it by that second.
+ * that fails, because the queue of a webhook is locked for a second, delays those after it by that second, and those for
+ * all of its webhooks, which would fail too, are left for the next pass.
  */
 export async function runFanOut(
   { db, log, onFannedOut }: { db: Database; log: Logger; onFannedOut: () => void },
@@ -22,7 +24,7 @@ export async function runFanOut(
   const failure = "cannot make the deliveries of events; retrying shortly";
   const options = { log, signal, wakeup, failure, retryMs: POLL_MS, minIntervalMs: MIN_INTERVAL_MS };
   await runLoop(options, async () => {
-    const count = (await listPendingEventIds(db, 1)).length > 0 ? await fanOutBatch() : 0;
+    const count = (await listPendingEvents(db, 1)).length > 0 ? await fanOutBatch() : 0;
     if (count > 0) onFannedOut();
     return count > 0 ? 0 : POLL_MS;
   });
@@ -38,11 +40,15 @@ export async function runFanOut(
 
   async function fanOutEach(): Promise<number> {
     let count = 0;
-    for (const id of await listPendingEventIds(db)) {
+    const locked: (readonly string[])[] = [];
+    for (const { id, pendingWebhookIds } of await listPendingEvents(db)) {
       if (signal.aborted) break;
+      const webhookIds = pendingWebhookIds ?? [];
+      if (locked.some((ids) => ids.every((webhookId) => webhookIds.includes(webhookId)))) continue;
       try {
         count += await fanOutEvents(db, id);
       } catch (error) {
+        if (describeDatabaseError(error)?.code === LOCK_NOT_AVAILABLE) locked.push(webhookIds);
         warn(error, `cannot make the deliveries of the event ${id}; retrying shortly`);
       }
     }

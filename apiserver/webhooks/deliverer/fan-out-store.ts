@@ -29,17 +29,16 @@ export async function fanOutEvents(db: Database, onlyId?: string): Promise<numbe
 }
 
 /**
- * The ids of events whose deliveries are to be made, the oldest first, at most `limit`. Ordered, so that Postgres reads
+ * Events whose deliveries are to be made, the oldest first, at most `limit`. Ordered, so that Postgres reads
  * the partial index: without statistics of the column it would read the whole table (40,000 rows to find none).
  */
-export async function listPendingEventIds(db: Queryable, limit: number = BATCH_SIZE): Promise<string[]> {
-  const rows = await db
-    .select({ id: webhookEvents.id })
+export function listPendingEvents(db: Queryable, limit: number = BATCH_SIZE): Promise<PendingEvent[]> {
+  return db
+    .select({ id: webhookEvents.id, pendingWebhookIds: webhookEvents.pendingWebhookIds })
     .from(webhookEvents)
     .where(isNotNull(webhookEvents.pendingWebhookIds))
     .orderBy(asc(webhookEvents.id))
     .limit(limit);
-  return rows.map(({ id }) => id);
 }
 
 async function lockPendingEvents(tx: Queryable, onlyId: string | undefined): Promise<PendingEvent[]> {
