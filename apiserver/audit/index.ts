@@ -2,6 +2,7 @@ export type { ExternalDeletion } from "./deleters/find-deleters.ts";
 export { readDeletionStore } from "./deleters/store.ts";
 export {
   type AuditEventsConfig,
+  doAsSystem,
   type ExternalAudit,
   recordAudit,
   recordExternalAudits,

@@ -5,7 +5,7 @@ import type { Database, Queryable } from "../db/client.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { type ExternalDeletion, findDeleters, nameDeleter } from "./deleters/find-deleters.ts";
 import { findRequestsOf, insertAwaitedDeletions, listDueDeletions, takeDeletions } from "./deleters/store.ts";
-import { findLogStart, insertAuditEntries, insertAuditEntry, type NewAuditRow } from "./store.ts";
+import { findLogStart, insertAuditEntries, insertAuditEntry, isAudited, type NewAuditRow } from "./store.ts";
 import type { AuditActor, AuditEntry, AuditFields } from "./table.ts";
 
 /**
@@ -117,6 +117,24 @@ export async function recordSystemAudits(
     tx,
     entries.map((entry) => ({ actor: { kind: "system", name }, entry })),
   );
+}
+
+/**
+ * Does outside Postgres what a loop tries until it is done: an audit row `accepted` is committed before the first attempt, and `done`
+ * after the effect; a crash in between leaves the first alone. Throws what `effect` throws.
+ */
+export async function doAsSystem(
+  db: Queryable,
+  name: string,
+  entry: Omit<AuditEntry, "orgId" | "result"> & { orgId: string },
+  effect: () => Promise<unknown>,
+): Promise<void> {
+  const { action, orgId, target } = entry;
+  const record = (result: AuditEntry["result"]) => recordSystemAudits(db, name, [{ ...entry, result }]);
+  const isRetry = await isAudited(db, { action, orgId, targetId: target.id, result: "accepted" });
+  if (!isRetry) await record("accepted");
+  await effect();
+  await record("done");
 }
 
 /** What an actor did that belongs to no single request. */

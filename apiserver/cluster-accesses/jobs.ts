@@ -3,7 +3,7 @@ import { type ClusterAccess, clusterAccessKind, hasConfirmation } from "../../sh
 import { idOf } from "../../shared/crd/identity.ts";
 import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
-import { recordSystemAudits } from "../audit/index.ts";
+import { doAsSystem, recordSystemAudits } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { systemAuthor } from "../http/authentication/principal.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
@@ -87,22 +87,20 @@ async function deleteWithoutId(
   signal: AbortSignal,
 ): Promise<void> {
   const { namespace, name, uid = "" } = metadata;
+  const entry = {
+    action: "cluster_access.revoke",
+    orgId,
+    target: { kind: "cluster_access", id: uid },
+    before: { cluster_id: clusterId, subject: spec.subject, ttl_seconds: spec.ttlSeconds },
+  } as const;
   try {
-    await kube.delete(clusterAccessKind, namespace, name, { uid, signal });
+    await doAsSystem(db, SWEEP, entry, () =>
+      kube.delete(clusterAccessKind, namespace, name, { uid, signal }),
+    );
   } catch (error) {
     // Another object has its name by now: the next run looks at that.
-    if (error instanceof KubeError && error.isConflict) return;
-    throw error;
+    if (!(error instanceof KubeError && error.isConflict)) throw error;
   }
-  await recordSystemAudits(db, SWEEP, [
-    {
-      action: "cluster_access.revoke",
-      orgId,
-      target: { kind: "cluster_access", id: uid },
-      before: { cluster_id: clusterId, subject: spec.subject, ttl_seconds: spec.ttlSeconds },
-      result: "done",
-    },
-  ]);
 }
 
 /** The cluster in the label of an access, or the one that it names where the label holds no id. */

@@ -38,14 +38,14 @@ async function findAccess(id: string): Promise<ClusterAccess> {
 }
 
 const findAudits = (target: string) =>
-  api.deps.sql`select action, actor, before, result from audit_log where target_id = ${target}`;
+  api.deps.sql`select action, actor, before, result from audit_log where target_id = ${target} order by id`;
 
 /** The audit row of an access of a user that the sweep has revoked. */
-const revoked = (subject: string) => ({
+const revoked = (subject: string, result = "done") => ({
   action: "cluster_access.revoke",
   actor: { kind: "system", name: "cluster-accesses" },
   before: { cluster_id: cluster.id, subject, ttl_seconds: 600 },
-  result: "done",
+  result,
 });
 
 /** The dependencies of a sweep that finds one access alone, with this label of its id. */
@@ -85,8 +85,12 @@ test.each([
     const person = await issuer.createPerson();
     const id = await makeAccessObject(api.deps, cluster, person);
     const access = await findAccess(id);
-    await sweep(withLabelledId(access, label));
+    const deps = withLabelledId(access, label);
+    const ended = async () => Promise.reject(new Error("the process has ended"));
+    await expect(sweep({ ...deps, kube: { ...deps.kube, delete: ended } })).rejects.toThrow("has ended");
+    await sweep(deps);
     expect(await holdsAccess(api.deps, cluster, id)).toBe(false);
-    expect(await findAudits(access.metadata.uid ?? "")).toEqual([revoked(person.userId)]);
+    const audits = [revoked(person.userId, "accepted"), revoked(person.userId)];
+    expect(await findAudits(access.metadata.uid ?? "")).toEqual(audits);
   },
 );

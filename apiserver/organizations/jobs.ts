@@ -10,7 +10,7 @@ import { type Namespace, namespaceKind, resourceQuotaKind } from "../../shared/k
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Kind, KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
 import { toKey } from "../../shared/kube/object.ts";
-import { recordSystemAudits } from "../audit/index.ts";
+import { doAsSystem } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { collectErrors, type PeriodicJob, throwFirst } from "../work/periodic.ts";
 import {
@@ -150,17 +150,11 @@ async function removeIfEmpty(
     return;
   }
   try {
-    await db.transaction(async (tx) => {
-      await recordSystemAudits(tx, ENDED_NAMESPACES_JOB, [
-        {
-          action: "namespace.delete",
-          orgId: organizationOf(namespace),
-          target: { kind: "namespace", id: name },
-          result: "done",
-        },
-      ]);
-      await kube.delete(namespaceKind, undefined, name, { uid, resourceVersion, signal });
-    });
+    const target = { kind: "namespace", id: name } as const;
+    const entry = { action: "namespace.delete", orgId: organizationOf(namespace), target };
+    await doAsSystem(db, ENDED_NAMESPACES_JOB, entry, () =>
+      kube.delete(namespaceKind, undefined, name, { uid, resourceVersion, signal }),
+    );
     log.info({ namespace: name }, "removed the namespace of a deleted organization");
   } catch (error) {
     // It has changed since it was read: the next run looks again.
