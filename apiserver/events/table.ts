@@ -15,7 +15,7 @@ import {
 import { time } from "../db/columns.ts";
 import type { SentEventType } from "./event-types.ts";
 
-/** No foreign key: an insert would wait for the transaction that has locked the organization. */
+/** No foreign key: each insert would find the row of the organization and lock it, which writes that row too. */
 const orgId = () => uuid("org_id").notNull();
 
 /** An event of a cluster as reported by the operator, a machine or the hypervisor. */

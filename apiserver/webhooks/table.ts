@@ -17,7 +17,7 @@ import type { SentEventType, SubscribedType } from "../events/event-types.ts";
 import { webhookEvents } from "../events/table.ts";
 
 const bytes = customType<{ data: Buffer }>({ dataType: () => "bytea" });
-/** No foreign key: an insert would wait for the transaction that has locked the organization. */
+/** No foreign key: each insert would find the row of the organization and lock it, which writes that row too. */
 const orgId = () => uuid("org_id").notNull();
 
 /**
