@@ -2,7 +2,7 @@ import { createSharedSlots } from "../../shared/program/limits.ts";
 import { type AuditEntry, isAudited, recordAudit } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import type { Caller } from "../http/contract/caller.ts";
+import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { isNotModified } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { takeSlot } from "../http/contract/tenant-slot.ts";
@@ -57,7 +57,7 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
     const image = { orgId, digest, repository: params.repoName };
     return own && (await keepReport(deps.db, image, own, deps.now()));
   };
-  /** What the last report of the registry's own scans of an image counted; it is kept first, if it is new. */
+  /** What the last report of the registry's own scans of an image counted; it is kept first, if it is new: true whoever asks. */
   const keepLastReport = async (call: ScanCall, ownScans: OwnScans, digest: string) => {
     const { deps, orgId, params } = call;
     const images = { orgId, repository: params.repoName, digests: [digest] };
@@ -135,7 +135,9 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
           const sought = { orgId, action: entry.action, targetId: digest, afterId: id };
           const has = (result: AuditEntry["result"]) => isAudited(deps.db, { ...sought, result });
           if ((await has("accepted")) && !(await has("done")) && !(await has("failed")))
-            await recordAudit(deps.db, caller.author, { ...entry, result: "done" });
+            await transactAs(deps.db, caller, (tx) =>
+              recordAudit(tx, caller.author, { ...entry, result: "done" }),
+            );
           return respondWith(own.state, await useReports(call, readLast));
         };
         const run = async () => {

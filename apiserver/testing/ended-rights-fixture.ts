@@ -3,6 +3,7 @@ import { waitForObjectStore } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import type { Sql } from "../db/client.ts";
 import { countLockWaits, prepareDigest, type TableDigests } from "../db/testing.ts";
@@ -80,6 +81,8 @@ export async function startEndedRightsFixture(): Promise<EndedRightsFixture> {
   const organization = await makeOrganization(api, issuer);
   const records = await createRecords(api, organization);
   const { sql } = api.deps;
+  // A request that makes sure of the Namespace would write the name into it.
+  await sql`update organizations set name = 'Renamed' where id = ${organization.id}`;
   const digestRows = await prepareDigest(sql, ["idempotency_keys"]);
   const readStored = async (): Promise<Stored> => ({
     rows: await sql.begin(digestRows),
@@ -211,9 +214,10 @@ async function waitForLock(api: TestApp, sent: Promise<TestResponse>): Promise<T
   return undefined;
 }
 
-/** The settings of the organization's custom resources, and the object of its last attachment, once that is moved. */
+/** The settings of the organization's Namespace and custom resources, and the object of its last attachment, once that is moved. */
 async function readObjects({ deps: { kube, sql } }: TestApp, orgId: string): Promise<unknown> {
   const namespace = organizationNamespace(orgId);
+  const { metadata: shown } = (await kube.get(namespaceKind, undefined, namespace)) ?? {};
   const settings = [
     ...(await kube.listAll(clusterKind, { namespace })),
     ...(await kube.listAll(nodePoolKind, { namespace })),
@@ -224,5 +228,10 @@ async function readObjects({ deps: { kube, sql } }: TestApp, orgId: string): Pro
     select ticket_id || '/' || id as path from ticket_attachments where org_id = ${orgId} order by id desc limit 1`;
   const store = createObjectStore(testStorage(), () => new Date());
   const moved = last && (await store.head(`attachments/${orgId}/${last.path}`));
-  return { settings, accesses: kept.map(({ metadata }) => metadata.name), moved };
+  return {
+    shown: [shown?.labels, shown?.annotations],
+    settings,
+    accesses: kept.map(({ metadata }) => metadata.name),
+    moved,
+  };
 }

@@ -36,7 +36,7 @@ import {
 import { ensureNamespace } from "../../organizations/index.ts";
 import { assessQuota } from "../../quotas/index.ts";
 import { refuseCidrs } from "../../resources/platform-config.ts";
-import { findCluster, hasRecord, type ProjectedCluster } from "../../resources/project/index.ts";
+import { findCluster, type ProjectedCluster } from "../../resources/project/index.ts";
 import { createObject, type WriteResult } from "../../resources/write/index.ts";
 import { annotateSentCidrs, maskCidrs } from "../authorized-cidrs.ts";
 import { unknownVersion } from "../kubernetes-version.ts";
@@ -169,8 +169,7 @@ interface CreateClusterOptions {
 
 /**
  * Creates a cluster exactly once: its pools first, and the Cluster last. Safe to repeat with the same id, also after a crash
- * at any point. Throws 422 quota_exceeded, 422 for a plan that is not offered or a fault, and what `createObject` throws. A dry
- * run stores nothing but a Namespace that was missing.
+ * at any point. Throws 422 quota_exceeded, 422 for a plan that is not offered or a fault, and what `createObject` throws.
  */
 export async function createCluster(
   deps: Deps,
@@ -179,14 +178,12 @@ export async function createCluster(
   { dryRun, details, warnings = [], published = {} }: CreateClusterOptions,
 ): Promise<WriteResult<ProjectedCluster, Effects>> {
   const { orgId, clusterId, objectName, spec, nodePools } = desired;
-  // What exists is found without the Kubernetes API, and what an earlier attempt has begun has its Namespace.
-  if (details.length === 0 && !(await hasRecord(deps.db, "cluster", orgId, clusterId)))
-    await ensureNamespace(deps, orgId);
   const assess = (db: Queryable) =>
     assessQuota(db, { orgId, defaults: deps.config.quotas }, quotaAmountsOf(desired));
   return createObject(deps, caller, clustersOf(orgId), {
     action: "cluster.create",
     dryRun,
+    prepare: ensureNamespace,
     parts: nodePools.map((pool) => toNewObject(desired, pool)),
     created: {
       id: clusterId,

@@ -9,7 +9,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { Deps } from "../../deps.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
-import type { ErrorDetail } from "../../http/errors.ts";
+import { ApiError, type ErrorDetail } from "../../http/errors.ts";
 import { createIdempotencyStores } from "../../http/idempotency/store.ts";
 import { toNodePoolObject } from "../../node-pools/collection.ts";
 import { organizations } from "../../organizations/table.ts";
@@ -212,14 +212,19 @@ describe("a create that is repeated while it is being abandoned", () => {
 });
 
 describe("a refused create", () => {
-  test.each([true, false])("for a fault makes no Namespace (dry_run %s)", async (dryRun) => {
+  const fault: ErrorDetail = { field: "plan", code: "unsupported", message: "is not available" };
+  const former = { ...asAuthorized(author), confirm: () => Promise.reject(new ApiError("forbidden", "")) };
+  test.each([
+    ["for a fault", false, [fault], asAuthorized(author), { code: "validation_failed" }],
+    ["of a dry run for a fault", true, [fault], asAuthorized(author), { code: "validation_failed" }],
+    ["of a dry run", true, [], asAuthorized(author), { code: "conflict", retryAfterSeconds: 15 }],
+    ["for a right that has ended", false, [], former, { code: "forbidden" }],
+  ])("%s makes no Namespace", async (_what, dryRun, details, caller, refusal) => {
     const id = createId();
     await api.deps.db.insert(organizations).values({ id, name: "Faulty", slug: `faulty-${id.slice(-8)}` });
-    const details: ErrorDetail[] = [{ field: "plan", code: "unsupported", message: "is not available" }];
     const request = aCreateRequest(id, "Faulty");
-    await expect(
-      createCluster(api.deps, asAuthorized(author), request, { dryRun, details }),
-    ).rejects.toMatchObject({ code: "validation_failed" });
+    const created = createCluster(api.deps, caller, request, { dryRun, details });
+    await expect(created).rejects.toMatchObject(refusal);
     expect(await api.deps.kube.get(namespaceKind, undefined, request.namespace)).toBeUndefined();
   });
 

@@ -4,7 +4,7 @@ import { idOf } from "../../../shared/crd/identity.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
-import { isNotApplied } from "../../../shared/kube/errors.ts";
+import { isNotApplied, KubeError } from "../../../shared/kube/errors.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
 import { type AuditEntry, isAudited } from "../../audit/index.ts";
 import { type Queryable, runThenRollBack } from "../../db/client.ts";
@@ -54,15 +54,17 @@ interface CreateRequest<T extends KubeObject, P, E>
   created: Omit<NewObject<T>, "collection">;
   /** Throws while nothing can be created in the parent, under the lock of the organization's row: it may have ended since it was read. */
   requireParent?: (tx: Queryable) => Promise<void>;
+  /** Makes the organization's Namespace, if it is missing, once the intents are committed; not for a dry run. */
+  prepare?: (deps: CreateDeps, orgId: string) => Promise<unknown>;
   /** The object as it is served now, for a repeated request; undefined = it is deleted. */
   findServed: (db: Queryable) => Promise<P | undefined>;
 }
 
 /**
  * Creates a custom resource, after its parts, exactly once: repeated with the same id, also after a crash, it completes what it
- * began. Throws what `caller.confirm`, `requireParent`, `check`, `requireFreeName` and `requireClusterOf` throw, 422 for what
- * Kubernetes refuses, 409 conflict when the object was deleted since or another has its object name, and the KubeError of a write
- * whose outcome is unknown.
+ * began. Throws what `caller.confirm`, `requireParent`, `check`, `requireFreeName`, `prepare` and `requireClusterOf` throw, 422 for
+ * what Kubernetes refuses, 409 conflict when the object was deleted since or another has its object name, and the KubeError of a
+ * write whose outcome is unknown.
  */
 export async function createObject<T extends KubeObject, P extends ProjectedObject, E = undefined>(
   deps: CreateDeps,
@@ -82,15 +84,18 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
     );
   }
   const objects: KubeObject[] = [];
+  let isPrepared = false;
   try {
+    await request.prepare?.(deps, collection.orgId);
+    isPrepared = true;
     await createAll(deps.kube, intents, { dryRun: false, isResumed, created: objects });
     await requireClusterOf(deps.kube, intents);
   } catch (error) {
     // What an earlier attempt wrote may exist, although this one did not get so far: the job `write-intents` finds out.
     const isComplete = objects.length === intents.length;
-    const isWithoutEffect = (!isComplete && isNotApplied(error)) || error instanceof ApiError;
+    const isWithoutEffect = !isPrepared || (!isComplete && isNotApplied(error)) || error instanceof ApiError;
     if (isWithoutEffect && !isResumed) await abandonCreate(deps, intents, intents.slice(0, objects.length));
-    throw toRefusal(error, collection.wireNames);
+    throw isPrepared ? toRefusal(error, collection.wireNames) : error;
   }
   await completeCreate(deps, intents, objects);
   // The last one is of the kind of the collection.
@@ -140,7 +145,7 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
   });
 }
 
-/** Every check of a create, and its result; nothing is stored. */
+/** Every check of a create, and its result; nothing is stored. Throws 409 conflict while the objects would have no Namespace. */
 async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
   { db, kube }: CreateDeps,
   caller: Caller,
@@ -162,6 +167,11 @@ async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
     const objects = await createAll(kube, toCreate, { dryRun: true });
     return { object: collection.project(objects.at(-1) as T), effects };
   } catch (error) {
+    const isMissing = error instanceof KubeError && error.details?.kind === "namespaces";
+    if (isMissing || (error instanceof KubeError && error.isNamespaceTerminating))
+      throw new ApiError("conflict", "The organization's namespace is not ready; try again.", {
+        retryAfterSeconds: 15,
+      });
     throw toRefusal(error, collection.wireNames);
   }
 }

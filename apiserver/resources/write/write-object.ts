@@ -134,7 +134,7 @@ async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
   return withWriteLock(deps, caller.slot, collection, { ...known, withinMs: RETRY_FOR_MS }, retry);
 }
 
-/** The live object. Throws 404 for a deleted one, which is not served afterwards. */
+/** The live object. Throws 404 for a deleted one, and stores that it is: an observation, as the projector makes it, of no caller's. */
 async function readLive<T extends KubeObject, P extends ObjectRef>(
   deps: Pick<Deps, "config" | "db" | "kube">,
   collection: Collection<T, P>,

@@ -5,6 +5,10 @@ import { SLICES } from "./layers.ts";
 const MAX_LINES = 300;
 const GENERATED = /^e2e\/contract\/openapi\/generated\//;
 
+/** But for what is true whoever asks: a report of the registry, and that a push was granted. */
+const WRITE_BY_HANDLER =
+  /\b(?!keepReport\b|keepNewReports\b|recordPushGrant\b)(?:add|delete|insert|keep|mark|record|remove|save|set|store|touch|update)[A-Z]\w*\(\s*(?:\w+\.)*deps\.db\b/;
+
 /** What is written in which file of a slice: a file whose text matches has such a name. */
 const SLICE_FILES: readonly { matches: RegExp; name: RegExp; rule: string }[] = [
   { matches: /\bpgTable\(/, name: /^table\.ts$/, rule: "tables stand in table.ts" },
@@ -13,7 +17,7 @@ const SLICE_FILES: readonly { matches: RegExp; name: RegExp; rule: string }[] = 
   { matches: /: PeriodicJob\b/, name: /^jobs\.ts$/, rule: "periodic jobs stand in jobs.ts" },
   { matches: /^export .* from "/m, name: /^index\.ts$/, rule: "only index.ts re-exports" },
   {
-    matches: /\.transaction\(/,
+    matches: new RegExp(`\\.transaction\\(|${WRITE_BY_HANDLER.source}`),
     name: /^(?!(.+-)?routes\.ts$)/,
     rule: "handlers write by transact, change or transactAs, which confirm the caller's right",
   },

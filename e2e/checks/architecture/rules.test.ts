@@ -167,15 +167,14 @@ test("a name that two files of one program export is found, of two programs not"
   ]);
 });
 
+const HANDLERS = "handlers write by transact, change or transactAs, which confirm the caller's right";
+
 describe("file rules", () => {
   test.each([
     ["apiserver/clusters/store.ts", 'export { x } from "./x.ts";\n', "only index.ts re-exports"],
     ["apiserver/clusters/claims.ts", 'const t = pgTable("t", {});\n', "tables stand in table.ts"],
-    [
-      "apiserver/clusters/routes.ts",
-      "await deps.db.transaction((tx) => change(tx));\n",
-      "handlers write by transact, change or transactAs, which confirm the caller's right",
-    ],
+    ["apiserver/clusters/routes.ts", "await deps.db.transaction((tx) => change(tx));\n", HANDLERS],
+    ["apiserver/clusters/create-routes.ts", "await recordAudit(call.deps.db, author, entry);\n", HANDLERS],
     [
       "apiserver/clusters/read.ts",
       "return { items, next_cursor };\n",
