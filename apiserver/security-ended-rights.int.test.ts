@@ -160,6 +160,16 @@ describe.each(writing.map((operation) => [operation.operationId, operation] as c
       expect(operation.method === "POST" ? await readKept(key) : null).toBeNull();
     });
 
+    test.each(
+      operation.method === "POST" ? ends.filter((row) => row.beforeBody && row.byToken !== true) : [],
+    )("of $what before the response of an earlier attempt is found is refused", async (row) => {
+      const caller = await fixture.addCaller();
+      const request = { operation, caller, key: createId(), kept: 201 };
+      const { response } = await fixture.endBeforeKey(request, (sql) => row.end(sql, caller));
+      await restoreOrganization();
+      expect([response.status, response.body.error?.code]).toEqual(row.refusal);
+    });
+
     test.each(operation.body === undefined ? [] : ends.filter(({ beforeBody }) => beforeBody))(
       "of $what before its body has arrived is refused, and writes nothing",
       async (row) => {

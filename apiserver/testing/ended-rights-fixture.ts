@@ -8,6 +8,7 @@ import { mintFor } from "../api-tokens/testing.ts";
 import type { Sql } from "../db/client.ts";
 import { countLockWaits, prepareDigest, type TableDigests } from "../db/testing.ts";
 import { SCOPES } from "../http/authorization/permissions.ts";
+import { hashBody } from "../http/idempotency/run-once.ts";
 import { organizationNamespace } from "../organizations/namespace.ts";
 import { createObjectStore } from "../tickets/attachments/objects/object-store.ts";
 import { testStorage } from "../tickets/attachments/testing.ts";
@@ -58,9 +59,9 @@ export interface EndedRightsFixture {
   endUnderWay(request: EndingRequest, end: (sql: Sql) => Promise<unknown>): Promise<EndedRequest>;
   /** Sends a request, runs `end` when its body is read, and sends the body then. */
   endBeforeBody(request: EndingRequest, end: (sql: Sql) => Promise<unknown>): Promise<EndedRequest>;
-  /** Sends a POST with a key that another transaction holds, runs `end` when the request waits for it, and gives the key back. */
+  /** Sends a POST with a key that another transaction holds, runs `end` when the request waits for it, and gives it back, or keeps it as answered. */
   endBeforeKey(
-    request: EndingRequest & { key: string },
+    request: EndingRequest & { key: string; kept?: number },
     end: (sql: Sql) => Promise<unknown>,
   ): Promise<EndedRequest>;
   close(): Promise<void>;
@@ -144,14 +145,15 @@ export async function startEndedRightsFixture(): Promise<EndedRightsFixture> {
       const scope = `user:${request.caller.userId} ${method} ${path}`;
       const held = await sql.reserve();
       await held`begin`;
-      await held`insert into idempotency_keys (scope, key, body_hash, id, lease_expires_at)
-        values (${scope}, ${request.key}, '', gen_random_uuid(), now())`;
+      const { key, kept = null } = request;
+      await held`insert into idempotency_keys (scope, key, body_hash, id, lease_expires_at, status, headers, body)
+        values (${scope}, ${key}, ${hashBody(body)}, gen_random_uuid(), now(), ${kept}, '{}', '{}')`;
       const { sent } = await sendUntilLocked(api, () =>
         api.request(method, path, { token, headers, ...(body === undefined ? {} : { body }) }),
       );
       await end(sql);
       const before = await readStored();
-      await held`rollback`;
+      await (kept === null ? held`rollback` : held`commit`);
       held.release();
       return { response: await sent, before, after: await readStored() };
     },

@@ -229,8 +229,7 @@ function createSignedInCall<C>(
 ): SignedInCall<unknown, unknown, unknown, C> {
   let body: { value: unknown; json: unknown } | undefined;
   const { principal } = caller.author;
-  const input = c.get("input");
-  const query = input?.query;
+  const { params, query } = c.get("input") ?? {};
   const { db, kube } = router.deps;
   const { context, database, tenant } = slot;
   const deps = { ...router.deps, db: forTenant(db, database), kube: bindToTenant(kube, context) };
@@ -245,6 +244,7 @@ function createSignedInCall<C>(
       key: c.req.header("idempotency-key"),
       body: body?.json,
       isDryRun: isDryRun(query),
+      confirm: () => transactAs(deps.db, caller, async () => undefined),
     };
     const store = router.idempotencyOf(deps.db, forTenant(db, { tenant, signal: undefined }));
     return (await runOnce(c, store, request, options, run)) as Once<R>;
@@ -252,7 +252,7 @@ function createSignedInCall<C>(
   return {
     requestId: c.get("requestId"),
     deps,
-    params: input?.params,
+    params,
     query,
     async readBody() {
       if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);

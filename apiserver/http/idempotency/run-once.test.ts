@@ -12,7 +12,7 @@ const STORE: IdempotencyStore = {
   release: async () => undefined,
   forget: async () => undefined,
 };
-const REQUEST = { scope: "user:1 POST /x", userId: "1", key: "key", body: {} };
+const REQUEST = { scope: "user:1 /x", userId: "1", key: "key", body: {}, confirm: async () => undefined };
 
 test("a stored response is replayed without reading anything anew", async () => {
   const store = { ...STORE, find: async () => ({ status: 202, headers: {}, body: "{}" }) };
@@ -30,6 +30,17 @@ test("a stored response is replayed without reading anything anew", async () => 
     fail,
   );
   expect(replayed.status).toBe(202);
+});
+
+test.each([true, false])("a replay is for who has the right (resumed: %s)", async (resumed) => {
+  const error = new ApiError("forbidden", "");
+  const request = { ...REQUEST, confirm: () => Promise.reject(error) };
+  const response = { status: 202, headers: {}, body: "{}" };
+  const claim: IdempotencyStore["claim"] = async ({ id, objectName }) =>
+    resumed ? { outcome: "run", id, objectName, resumed } : { outcome: "replay", response };
+  const find = async () => new Response();
+  const once = runOnce({} as Context<HttpEnv>, { ...STORE, claim }, request, { resume: find }, find);
+  await expect(once).rejects.toBe(error);
 });
 
 describe("the Idempotency-Key of a request that", () => {

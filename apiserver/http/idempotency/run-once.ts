@@ -52,6 +52,8 @@ interface KeyedRequest {
   body: unknown;
   /** Nothing is created: the key is validated, and not claimed. */
   isDryRun?: boolean;
+  /** Confirms the caller's right, before what an earlier attempt has made is found and handed out. */
+  confirm: () => Promise<unknown>;
 }
 
 /** The largest body of a response that is kept beside its key. Those of records in Postgres are bounded by their schemas: 192 KiB. */
@@ -65,10 +67,10 @@ const NEVER_STORED: ReadonlySet<ErrorCode> = new Set(["unauthorized", "forbidden
 const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * Runs a POST at most once per key and replays its response; without a key it just runs. Stored are 2xx responses and
- * refusals that waiting does not change; a 5xx, a 401, a 403, a 404, or one with Retry-After leaves only id and name, and a
- * refused body nothing: its key can be sent again with a corrected one. A response of more than 64 KiB that is not stored in the
- * transaction of its effect is made anew by `resume` when it is asked for again.
+ * Runs a POST at most once per key and replays its response, to who still has the right; without a key it just runs. Stored are
+ * 2xx responses and refusals that waiting does not change; a 5xx, a 401, a 403, a 404, or one with Retry-After leaves only id and
+ * name, and a refused body nothing: its key can be sent again with a corrected one. A response of more than 64 KiB that is not
+ * stored in the transaction of its effect is made anew by `resume` when it is asked for again.
  */
 export async function runOnce<T extends Response>(
   c: Context<HttpEnv>,
@@ -81,7 +83,7 @@ export async function runOnce<T extends Response>(
   let storedValue: string | null;
   if (typeof options.storedValue === "function") {
     const stored = withoutValue === undefined ? undefined : await store.find(withoutValue);
-    if (stored !== undefined) return replay(c, stored) as T;
+    if (stored !== undefined) return (await replay(c, request, stored)) as T;
     storedValue = (await options.storedValue()) ?? null;
   } else storedValue = options.storedValue ?? null;
   const claim = withoutValue && { ...withoutValue, objectName: storedValue };
@@ -91,12 +93,13 @@ export async function runOnce<T extends Response>(
   }
   const result = await store.claim(claim);
   // A replay is the stored form of a response that was a T.
-  if (result.outcome === "replay") return replay(c, result.response) as T;
+  if (result.outcome === "replay") return (await replay(c, request, result.response)) as T;
   const { id, objectName, resumed } = result;
   const attempt = { id, storedValue: objectName, resumed };
   return runClaimed(store, { ...claim, id }, options, async (storeResponse) => {
-    const earlier = resumed && options.resume !== "run" ? await options.resume(attempt) : undefined;
-    return earlier ?? run(attempt, storeResponse);
+    if (!resumed || options.resume === "run") return run(attempt, storeResponse);
+    await request.confirm();
+    return (await options.resume(attempt)) ?? run(attempt, storeResponse);
   });
 }
 
@@ -164,7 +167,13 @@ async function toStoredResponse(response: Response, secret: boolean): Promise<St
 }
 
 /** A stored refusal is thrown again, so that it carries the request id of the repeated request. */
-function replay(c: Context<HttpEnv>, { status, headers, body }: StoredResponse): Response {
+async function replay(
+  c: Context<HttpEnv>,
+  { confirm }: KeyedRequest,
+  stored: StoredResponse,
+): Promise<Response> {
+  await confirm();
+  const { status, headers, body } = stored;
   if (status >= 400) {
     const { code, message, details } = JSON.parse(body);
     throw new ApiError(code, message, details === undefined ? {} : { details });
