@@ -40,6 +40,8 @@ interface Stored {
 /** The response to a request under way when a right ended, and what was stored at that end and after the response. */
 interface EndedRequest {
   response: TestResponse;
+  /** The tables that the request wrote before it waited for the confirmation of its right. */
+  early?: string[];
   before: Stored;
   after: Stored;
 }
@@ -104,16 +106,19 @@ export async function startEndedRightsFixture(): Promise<EndedRightsFixture> {
     async endUnderWay(request, end) {
       const { method, path, token, body, headers } = await prepareRequest(prepared, request);
       const objects = await readObjects(api, organization.id);
-      const { sent, rows } = await sql.begin(async (tx) => {
+      const { sent, rows, early } = await sql.begin(async (tx) => {
+        const unsent = await digestRows(tx);
         await tx`select from organizations where id = ${organization.id} for no key update`;
         const { sent } = await sendUntilLocked(api, () =>
           api.request(method, path, { token, headers, ...(body === undefined ? {} : { body }) }),
         );
+        const waiting = await digestRows(tx);
+        const early = Object.keys(waiting).filter((name) => waiting[name]?.digest !== unsent[name]?.digest);
         await end(tx as unknown as Sql);
         // In an object: a promise that is returned would be awaited before the commit.
-        return { sent, rows: await digestRows(tx) };
+        return { sent, rows: await digestRows(tx), early };
       });
-      return { response: await sent, before: { rows, objects }, after: await readStored() };
+      return { response: await sent, before: { rows, objects }, after: await readStored(), early };
     },
     async endBeforeBody(request, end) {
       const { method, path, token, body, headers } = await prepareRequest(prepared, request);
