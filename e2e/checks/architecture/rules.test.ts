@@ -16,6 +16,7 @@ const LIMITS = {
   apiserver: 485,
   operator: 120,
   shared: 76,
+  tables: 55,
   smallFiles: 90,
   repeatedBlocks: 0,
   lines: 249_960,
@@ -36,11 +37,13 @@ function readProduction(): { file: string; text: string }[] {
 }
 
 // What is reached, with room for one slice: a number that falls is lowered here.
-test("the production code has no more files, small files and repeated blocks than it had", () => {
+test("the production code has no more files, tables, small files and repeated blocks than it had", () => {
   const measured = measure(readProduction(), PROGRAMS);
   expect(measured.files.apiserver).toBeLessThanOrEqual(LIMITS.apiserver);
   expect(measured.files.operator).toBeLessThanOrEqual(LIMITS.operator);
   expect(measured.files.shared).toBeLessThanOrEqual(LIMITS.shared);
+  const tables = readProduction().map(({ text }) => text.split(" = pgTable(").length - 1);
+  expect(tables.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(LIMITS.tables);
   expect(measured.smallFiles).toBeLessThanOrEqual(LIMITS.smallFiles);
   expect(measured.repeatedBlocks.slice(LIMITS.repeatedBlocks)).toEqual([]);
 });
