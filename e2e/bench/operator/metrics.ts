@@ -26,7 +26,7 @@ const QUIET_LOOKS = 3;
 const LOOK_MS = 300;
 
 /** This controller visits one tenant's API after the other continuously. */
-const PACED = 'controller="admin-kubeconfig"';
+const PACED = 'controller="tenant-bindings"';
 
 function countUnder(metrics: Metrics, filter: string): number {
   const sum = (name: string) => metrics.sum(`marina_operator_${name}`, filter);
