@@ -80,10 +80,8 @@ test("the certificates are those of the kubeconfig and of the server's handshake
   );
   const { authorities, server } = await connect(url, (client) => client.readCertificates());
   const { fingerprint256 } = new X509Certificate(authority.certificate);
-  expect([...authorities, server].map((one) => one?.fingerprint256)).toEqual([
-    fingerprint256,
-    fingerprint256,
-  ]);
+  const found = [...authorities, server].map((one) => one?.fingerprint256);
+  expect(found).toEqual([fingerprint256, fingerprint256]);
 });
 
 const podTable = defineTenantKind(
@@ -148,14 +146,16 @@ test("a table has at most 64 columns, and as many rows as were asked for", async
   expect(page.items).toHaveLength(250);
 });
 
-test("a first page has as many objects as its kind says, and the next one as many as any", async () => {
+test("pages come over one connection, the first with as many objects as its kind says, the next with as many as any", async () => {
   const limits: (string | null)[] = [];
+  const connections = new Set<unknown>();
   const url = await serve((request, response) => {
+    connections.add(request.socket);
     limits.push(new URL(request.url ?? "", "https://tenant").searchParams.get("limit"));
     const page = { metadata: { continue: limits.length < 2 ? "more" : "" }, items: [] };
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(page));
   });
   const kind = { kind: serviceAccountKind, schema: z.unknown(), firstPage: 10 };
   await connect(url, (client) => listAllPages(client, kind));
-  expect(limits).toEqual(["10", "250"]);
+  expect([limits, connections.size]).toEqual([["10", "250"], 1]);
 });

@@ -1,4 +1,5 @@
 import type { X509Certificate } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { z } from "zod";
 import { MANAGER_OPERATOR } from "../crd/names.ts";
 import { clipError, KubeError, toKubeError } from "../kube/errors.ts";
@@ -160,6 +161,8 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
     const description = `${request.method} ${request.path}`;
     try {
       const response = await transport.request({ ...request, signal, mayStillSend });
+      // Until the next turn its connection is taken for busy, and a call that follows at once would open another one.
+      await setImmediate();
       if (response.status >= 300) throw toKubeError(response, description);
       return parse(schema, response.body, description);
     } catch (error) {
@@ -174,11 +177,8 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
     limit: number,
   ) {
     const path = collectionPath(of.kind, namespace);
-    const request = {
-      method: "GET",
-      path,
-      query: { ...query, fieldSelector: of.fieldSelector, limit },
-    } as const;
+    const selection = { ...query, fieldSelector: of.fieldSelector, limit };
+    const request = { method: "GET", path, query: selection } as const;
     const { metadata, items } = await (of.asTable ? readRows(request) : readObjects(of.kind, request));
     return {
       items: parse(tenantList(of.schema), items, `GET ${path}`),
