@@ -8,7 +8,7 @@ import { runAutoscaler, watchAutoscalers } from "./autoscaler/controller.ts";
 import { CAPABILITIES, publishCapabilities, watchCapabilities } from "./capabilities/controller.ts";
 import { createInfrastructureReader } from "./capi/infrastructure.ts";
 import { createTopologyWrites } from "./capi/topology.ts";
-import { createProber, probeEndpoint } from "./cluster/probe.ts";
+import { createProber, isShownReachable, probeEndpoint } from "./cluster/probe.ts";
 import { createRejections } from "./cluster/rejections.ts";
 import { runCluster } from "./cluster/run.ts";
 import { createChecksReader, createUpgradeChecker } from "./cluster/upgrade-checks.ts";
@@ -50,13 +50,16 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const { caches } = cacheSet;
   const { settings } = config;
   const now = () => new Date();
+  const findStatus = (key: string) => caches.clusters.get(key)?.status;
+  const onChange = (key: string) => clusters.add(key);
   const prober = createProber({
     probe: (target) => probeEndpoint(target),
-    onChange: (key) => clusters.add(key),
+    isKnownReachable: (key) => isShownReachable(findStatus(key)),
+    onChange,
     random: Math.random,
   });
-  const accessHealth = createAccessHealth({ now, onChange: (key) => clusters.add(key) });
-  const tenantMemory = createTenantMemory({ now, onChange: (key) => clusters.add(key) });
+  const accessHealth = createAccessHealth({ now, findStatus, onChange });
+  const tenantMemory = createTenantMemory({ now, findStatus, onChange });
   const addOnObstacles = createAddOnObstacles((namespace) => {
     for (const cluster of caches.clusters.byIndex(INDEX_NAMESPACE, namespace))
       clusters.add(objectKey(cluster));
@@ -64,7 +67,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const tenants = createTenantAccess({ client, now, isLeader: () => deps.leadership.isLeader() });
   const upgradeChecker = createUpgradeChecker({
     read: createChecksReader(caches, tenants),
-    onChange: (key) => clusters.add(key),
+    onChange,
     now,
     log: deps.log,
   });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createProber, type ProbeResult, probeEndpoint } from "./probe.ts";
+import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
+import { createProber, isShownReachable, type ProbeResult, probeEndpoint } from "./probe.ts";
 
 const target = { url: "https://a.test:6443", ca: "ca" };
 const good: ProbeResult = { ok: true, message: "" };
@@ -25,6 +26,7 @@ function probingBy(random: () => number, ...results: ProbeResult[]) {
       probedAt.push(Date.now());
       return (results.length > 1 ? results.shift() : results[0]) ?? good;
     },
+    isKnownReachable: (key) => key.startsWith("reachable"),
     onChange: (key) => changes.push(key),
     random,
   });
@@ -53,7 +55,7 @@ test("a large reachable fleet is probed at most 50 times a second, from the firs
 }, async () => {
   let drawn = 0;
   const { prober, probedAt, pass } = probingBy(() => (drawn++ % 100) / 100, good);
-  for (let count = 0; count < 5_000; count++) prober.track(`k${count}`, target, true);
+  for (let count = 0; count < 5_000; count++) prober.track(`reachable ${count}`, target);
   for (let second = 1; second <= 200; second++) {
     await pass(1_000);
     expect(probedAt.length).toBeLessThanOrEqual(50 * second);
@@ -63,12 +65,35 @@ test("a large reachable fleet is probed at most 50 times a second, from the firs
 
 test("in a small fleet a reachable endpoint is soon probed again, any other at once", async () => {
   const { prober, probedAt, pass } = probing(good);
-  prober.track("had", target, true);
+  prober.track("reachable", target);
   expect(probedAt).toHaveLength(0);
-  prober.track("had-not", target);
+  prober.track("k", target);
   expect(probedAt).toHaveLength(1);
   await pass(100);
   expect(probedAt).toHaveLength(2);
+});
+
+test.each<[string, ProbeResult, ProbeResult, number]>([
+  ["no change", good, good, 0],
+  ["no change until it fails", good, bad, 1],
+  ["a change, and its recovery another", bad, good, 2],
+])("the first result of an endpoint that was reachable is %s", async (_, first, next, expected) => {
+  const { prober, changes, pass } = probing(first, next);
+  prober.track("reachable", target);
+  await pass(25_000);
+  expect(changes).toHaveLength(expected);
+});
+
+test.each([
+  ["one that responded is", "True", "Available", true],
+  ["one that did not is not", "False", "EndpointUnreachable", false],
+  ["that of a lost cluster is not: its return waits for it", "True", INFRASTRUCTURE_LOST, false],
+])("of the endpoints in a status %s known as reachable", (_, status, reason, isKnown) => {
+  const conditions = [
+    { type: "EndpointReachable", status },
+    { type: "Ready", reason },
+  ];
+  expect(isShownReachable({ conditions } as never)).toBe(isKnown);
 });
 
 test("a changed endpoint is probed again", async () => {

@@ -1,4 +1,7 @@
 import { request } from "node:https";
+import { findCondition } from "../../shared/controller/conditions.ts";
+import type { ClusterStatus } from "../../shared/crd/cluster.ts";
+import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 
 /** Where the endpoint is, and the CA that its certificate must chain to. */
 export interface ProbeTarget {
@@ -17,9 +20,9 @@ export interface ProbeResult {
 export interface Prober {
   /**
    * The last result for this target, which is probed from now on; undefined = not probed yet. A changed target is
-   * probed at once. `wasReachable`: it was before this process began, so that its first probe may wait for the others'.
+   * probed at once, unless it was reachable before this process began: then its first probe may wait for the others'.
    */
-  track(key: string, target: ProbeTarget, wasReachable?: boolean): ProbeResult | undefined;
+  track(key: string, target: ProbeTarget): ProbeResult | undefined;
   /** Stops probing this endpoint. */
   forget(key: string): void;
   /** Stops probing all endpoints. */
@@ -28,9 +31,17 @@ export interface Prober {
 
 export interface ProberOptions {
   probe(target: ProbeTarget): Promise<ProbeResult>;
+  /** Whether a first success is no news: the status has it from an earlier process. */
+  isKnownReachable(key: string): boolean;
   /** The result of this key changed. */
   onChange(key: string): void;
   random(): number;
+}
+
+/** Whether a status says that the endpoint responds, and nothing waits for that, as the return of a lost cluster does. */
+export function isShownReachable(status: ClusterStatus | undefined): boolean {
+  const isReachable = findCondition(status?.conditions, "EndpointReachable")?.status === "True";
+  return isReachable && findCondition(status?.conditions, "Ready")?.reason !== INFRASTRUCTURE_LOST;
 }
 
 /** Between two probes of a reachable endpoint, jittered up to one and a half times: 20 to 30 s. */
@@ -57,6 +68,7 @@ export function createProber(options: ProberOptions): Prober {
   async function probe(key: string, entry: Entry): Promise<void> {
     const result = await options.probe(entry.target);
     if (entries.get(key) !== entry) return;
+    const isKnown = entry.result === undefined && result.ok && options.isKnownReachable(key);
     const changed = entry.result?.ok !== result.ok || entry.result.message !== result.message;
     entry.result = result;
     entry.failures = result.ok ? 0 : entry.failures + 1;
@@ -66,7 +78,7 @@ export function createProber(options: ProberOptions): Prober {
       key,
       entry,
     );
-    if (changed) options.onChange(key);
+    if (changed && !isKnown) options.onChange(key);
   }
 
   function probeAfter(delayMs: number, key: string, entry: Entry): void {
@@ -90,7 +102,7 @@ export function createProber(options: ProberOptions): Prober {
   }
 
   return {
-    track(key, target, wasReachable = false) {
+    track(key, target) {
       const known = entries.get(key);
       if (known !== undefined && known.target.url === target.url && known.target.ca === target.ca) {
         known.target = target;
@@ -99,7 +111,7 @@ export function createProber(options: ProberOptions): Prober {
       forget(key);
       const entry: Entry = { target, result: undefined, failures: 0, timer: undefined };
       entries.set(key, entry);
-      if (wasReachable) probeAfter(takeSlotMs(), key, entry);
+      if (options.isKnownReachable(key)) probeAfter(takeSlotMs(), key, entry);
       else void probe(key, entry);
       return undefined;
     },

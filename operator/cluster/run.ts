@@ -1,4 +1,3 @@
-import { findCondition } from "../../shared/controller/conditions.ts";
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, type Plan, type Step, StepError } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
@@ -147,7 +146,7 @@ async function tryApply(
 ): Promise<Outcome> {
   const { cluster } = observed;
   const decided = reconcileCluster(observed, now);
-  const plan = deps.throttle.limit(key, ownClusterStatus(cluster.status), decided);
+  const plan = deps.throttle.limit(key, decided.status && ownClusterStatus(cluster.status), decided);
   if (plan.releaseFinalizer) {
     const unknownOutcomeMs = deps.topologyWrites.findUnknownOutcomeMs(key);
     if (unknownOutcomeMs !== undefined) return { kind: "retryLater", afterMs: unknownOutcomeMs };
@@ -265,8 +264,7 @@ function observeEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefine
     deps.prober.forget(key);
     return undefined;
   }
-  const wasReachable = findCondition(cluster.status?.conditions, "EndpointReachable")?.status === "True";
-  return deps.prober.track(key, { url: state.endpoint.url, ca }, wasReachable);
+  return deps.prober.track(key, { url: state.endpoint.url, ca });
 }
 
 /** What the upgrade finds that is requested, also of a suspended cluster: it is then known when that is resumed. */

@@ -21,6 +21,7 @@ export function makeRunDeps(client: KubeClient, now: () => Date): ClusterDeps {
     settings,
     prober: createProber({
       probe: () => Promise.reject(new Error("there is no endpoint")),
+      isKnownReachable: () => false,
       onChange: () => undefined,
       random: () => 0,
     }),

@@ -10,6 +10,7 @@ import { createTestCaches } from "../testing-caches.ts";
 import { runTenantBindings } from "./controller.ts";
 
 const unused = () => Promise.reject(new Error("it is not called"));
+const nothing = () => undefined;
 /** A tenant with so many bindings that no connection reads all. */
 const endless: TenantClient = {
   get: () => Promise.resolve(undefined),
@@ -33,7 +34,7 @@ function makeDeps() {
     const metadata = { namespace, name, uid: name, resourceVersion: "1" };
     caches.clusterSecrets.set({ apiVersion: "v1", kind: "Secret", metadata, lacksKey: true });
   }
-  const accessHealth = createAccessHealth({ now: () => NOW, onChange: () => undefined });
+  const accessHealth = createAccessHealth({ now: () => NOW, findStatus: nothing, onChange: nothing });
   const deps = {
     client,
     caches,

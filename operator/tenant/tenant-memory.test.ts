@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTenantMemory } from "./tenant-memory.ts";
+import { createAccessHealth, createTenantMemory } from "./tenant-memory.ts";
 
 const AT = "2026-01-01T00:00:00Z";
 const LATER = "2026-01-01T01:00:00Z";
@@ -11,6 +11,7 @@ test("only what differs from the last time is reported, with the time of that", 
   const told: string[] = [];
   const records = createTenantMemory({
     now: () => new Date(now),
+    findStatus: () => undefined,
     onChange: (key) => told.push(key),
   });
   records.recordAdmins("a/demo", NONE);
@@ -31,4 +32,22 @@ test("only what differs from the last time is reported, with the time of that", 
   expect([records.find("a/demo"), told.filter((key) => key === "a/demo").length]).toEqual([expected, 3]);
   records.forget("a/demo");
   expect(records.find("a/demo")).toEqual({});
+});
+
+test.each<[string, object, number]>([
+  ["the same is no news", {}, 0],
+  ["other administrators are news", { foreignAdmins: { ...NONE, observedAt: AT } }, 1],
+  ["another generation is news", { credentialsGeneration: 0 }, 1],
+  ["the end of a failure is news", { conditions: [{ type: "AccessReady", status: "False" }] }, 1],
+  ["nothing, all but a success is news", { foreignAdmins: undefined, credentialsGeneration: undefined }, 2],
+])("where the status has from an earlier process %s", async (_, other, news) => {
+  const told: string[] = [];
+  const status = { foreignAdmins: { ...ONE, observedAt: AT }, credentialsGeneration: 1, ...other };
+  const [now, findStatus] = [() => new Date(LATER), () => status as never];
+  const options = { now, findStatus, onChange: (key: string) => told.push(key) };
+  const [records, health] = [createTenantMemory(options), createAccessHealth(options)];
+  records.recordAdmins("a/demo", ONE);
+  records.recordGeneration("a/demo", 1);
+  await health.record("a/demo", "bindings", async () => undefined);
+  expect(told).toHaveLength(news);
 });

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ForeignAdmins, RegistrationPart } from "../../shared/crd/cluster.ts";
+import { findCondition } from "../../shared/controller/conditions.ts";
+import type { ClusterStatus, ForeignAdmins, RegistrationPart } from "../../shared/crd/cluster.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { messageOf } from "../../shared/program/errors.ts";
 import { formatTime } from "../../shared/program/time.ts";
@@ -37,11 +38,13 @@ export interface TenantMemory {
 
 interface MemoryOptions {
   now: () => Date;
+  /** The last status of a cluster: what a process finds first is often what that says already. */
+  findStatus: (key: string) => ClusterStatus | undefined;
   /** Called when something else is found than before. */
   onChange: (key: string) => void;
 }
 
-export function createTenantMemory({ now, onChange }: MemoryOptions): TenantMemory {
+export function createTenantMemory({ now, findStatus, onChange }: MemoryOptions): TenantMemory {
   const records = new Map<string, TenantFindings>();
 
   function set(key: string, part: TenantFindings): void {
@@ -51,13 +54,13 @@ export function createTenantMemory({ now, onChange }: MemoryOptions): TenantMemo
 
   return {
     recordAdmins(key, found) {
-      const known = records.get(key)?.foreignAdmins;
+      const known = records.get(key)?.foreignAdmins ?? findStatus(key)?.foreignAdmins;
       if (known !== undefined && isSameAdmins(known, found)) return;
       set(key, { foreignAdmins: { ...found, observedAt: formatTime(now()) } });
     },
     recordGeneration(key, credentialsGeneration) {
-      if (records.get(key)?.credentialsGeneration !== credentialsGeneration)
-        set(key, { credentialsGeneration });
+      const known = records.get(key)?.credentialsGeneration ?? findStatus(key)?.credentialsGeneration;
+      if (known !== credentialsGeneration) set(key, { credentialsGeneration });
     },
     recordRegistration(key, outcome) {
       const known = records.get(key)?.registration;
@@ -93,8 +96,8 @@ export interface AccessHealth {
   forget(key: string): void;
 }
 
-/** Calls `onChange` when a part begins to fail, fails otherwise than before, or recovers. */
-export function createAccessHealth({ now, onChange }: MemoryOptions): AccessHealth {
+/** Calls `onChange` when a part begins to fail, fails otherwise, or recovers, also from a failure that the status has. */
+export function createAccessHealth({ now, findStatus, onChange }: MemoryOptions): AccessHealth {
   const outcomes = new Map<string, Partial<Record<AccessPart, AttemptOutcome>>>();
 
   function set(key: string, part: AccessPart, error: unknown): void {
@@ -106,7 +109,8 @@ export function createAccessHealth({ now, onChange }: MemoryOptions): AccessHeal
     const isUnreachable = error instanceof KubeError && error.isUnavailable;
     const next = message === undefined ? {} : { failure: { message, isUnreachable, since } };
     outcomes.set(key, { ...known, [part]: next });
-    onChange(key);
+    const hadFailed = findCondition(findStatus(key)?.conditions, "AccessReady")?.status === "False";
+    if (last !== undefined || message !== undefined || hadFailed) onChange(key);
   }
 
   return {
