@@ -1,21 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { LABEL_ADD_ON, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
-import { createStore } from "../../shared/kube/store.ts";
 import type { Caches } from "../caches.ts";
 import { type ClusterResourceSet, hashManifests } from "../capi/add-ons.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
 import { observeBlue } from "../cluster/testing.ts";
 import { trimToDigest } from "../copies/copy.ts";
-import { INDEX_NAMESPACE, INDEX_ORGANIZATION } from "../indexes.ts";
+import { createTestCaches } from "../testing-caches.ts";
 import { type AddOnState, createAddOnObstacles, observeAddOnStates, observeAddOns } from "./observe.ts";
 import { reconcileAddOns } from "./reconcile.ts";
 
 const CLASSES = "classes";
 const HERE = "org-0195a000-0000-4000-8000-000000000003";
-const byNamespace = {
-  [INDEX_NAMESPACE]: (one: { metadata: { namespace?: string } }) => [one.metadata.namespace ?? ""],
-};
 
 const manifests = (namespace: string, text: string, kind: "source" | "copy"): ConfigMap => {
   const metadata = { namespace, name: "cni", uid: `${namespace}-cni`, labels: { [LABEL_ADD_ON]: kind } };
@@ -58,15 +54,7 @@ const makeCapi = (
 
 /** A cluster of a class that names this add-on, with the add-on's objects. */
 function world({ isNamed = true, labels = { team: "a" } as Record<string, string> } = {}) {
-  const caches = {
-    namespaces: createStore({ [INDEX_ORGANIZATION]: () => [] as string[] }),
-    capiClusters: createStore<CapiCluster>(byNamespace),
-    clusterClasses: createStore({}),
-    resourceSets: createStore<ClusterResourceSet>(byNamespace),
-    resourceSetBindings: createStore({}),
-    addOnConfigMaps: createStore<ConfigMap>(byNamespace),
-    addOnSecrets: createStore(byNamespace),
-  } as unknown as Caches;
+  const caches = createTestCaches();
   const organization = { name: HERE, labels: { [LABEL_ORG_ID]: HERE.replace("org-", "") } };
   caches.namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: organization });
   caches.clusterClasses.set(makeClass(CLASSES, isNamed ? " cni,, cni" : ""));

@@ -14,7 +14,6 @@ import {
   clusterResourceSetKind,
   selectsCluster,
 } from "../capi/add-ons.ts";
-import { readClusterClass } from "../capi/cluster-class.ts";
 import { type Copied, digestOf, isCopy, markOfCopy } from "../copies/copy.ts";
 import type { OwnCapi } from "../identity/ownership.ts";
 import { INDEX_NAMESPACE } from "../indexes.ts";
@@ -53,9 +52,7 @@ export function observeAddOns(caches: Caches, key: string): ObservedAddOns | und
     namespace,
     wanted,
     taken,
-    hasUnknownClass: [...classes.keys()].some(
-      (classKey) => caches.clusterClasses.get(classKey) === undefined,
-    ),
+    hasUnknownClass: [...classes.keys()].some((classKey) => !caches.readClasses().has(classKey)),
     sets: byName(caches.resourceSets.byIndex(INDEX_NAMESPACE, key)),
     configMaps: observeManifests(caches.addOnConfigMaps, key, resources, "ConfigMap"),
     secrets: observeManifests(caches.addOnSecrets, key, resources, "Secret"),
@@ -76,7 +73,7 @@ function listClasses(
 
 /** When Namespaces of classes have a set, or a manifest, of one name, the first has it copied: a Namespace holds one. */
 function chooseAddOns(
-  caches: Pick<Caches, "clusterClasses" | "resourceSets">,
+  caches: Pick<Caches, "readClasses" | "resourceSets">,
   classes: ReturnType<typeof listClasses>,
 ): Pick<ObservedAddOns, "wanted" | "taken"> {
   const wanted = new Map<string, ClusterResourceSet>();
@@ -115,9 +112,8 @@ function observeManifests<T extends Copied>(
 }
 
 /** The names of the sets that a class names; of a class that is not there none. */
-function readAddOns(caches: Pick<Caches, "clusterClasses">, classKey: string): readonly string[] {
-  const found = caches.clusterClasses.get(classKey);
-  return found === undefined ? [] : readClusterClass(found).addOns;
+function readAddOns(caches: Pick<Caches, "readClasses">, classKey: string): readonly string[] {
+  return caches.readClasses().get(classKey)?.addOns ?? [];
 }
 
 /** What a set has Cluster API apply, with the Namespace that it is in. */

@@ -24,7 +24,7 @@ export function reconcileAdminKubeconfig(
   observed: ObservedAdminKubeconfig,
   now: Date,
 ): AdminKubeconfigDecision {
-  const { cluster, clusterId, tenant } = observed;
+  const { cluster, clusterId } = observed;
   const metadata = composeRoleMetadata(cluster, clusterId);
   const role = withAppliedHash(composeSecretRole(metadata), ANNOTATION_APPLIED);
   const roleBinding = withAppliedHash(
@@ -37,14 +37,19 @@ export function reconcileAdminKubeconfig(
       ...planApply(roleBindingKind, roleBinding, observed.roleBinding),
     ],
   });
-  if (tenant === undefined) return { plan, credential: undefined };
+  return { plan, credential: decideCredential(observed, now) };
+}
+
+/** What the kubeconfig is to be, and whether it is to be issued. */
+export function decideCredential(
+  { cluster, clusterId, credential, tenant }: ObservedAdminKubeconfig,
+  now: Date,
+): AdminKubeconfigDecision["credential"] {
+  if (tenant === undefined) return undefined;
   const credentialsGeneration = cluster.spec.credentialsGeneration ?? 0;
   const { server, authority, capiUid } = tenant;
   const basis = { clusterId, credentialsGeneration, server, authority: authority.kind, capiUid };
-  return {
-    plan,
-    credential: { basis, issue: decideIssue(observed.credential, basis, authority.revision, now) },
-  };
+  return { basis, issue: decideIssue(credential, basis, authority.revision, now) };
 }
 
 /**

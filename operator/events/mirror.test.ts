@@ -1,47 +1,33 @@
 import { expect, test } from "vitest";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import type { Event } from "../../shared/kube/core-kinds.ts";
-import { createStore } from "../../shared/kube/store.ts";
 import type { Caches } from "../caches.ts";
-import {
-  type CapiCluster,
-  indexByInfrastructure,
-  type Machine,
-  type MachineDeployment,
-} from "../capi/kinds.ts";
-import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
 import { CLUSTER_ID, makePool, NAMESPACE, POOL_ID } from "../testing.ts";
+import { createTestCaches } from "../testing-caches.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { findSubject, mayBeMirrored, mirrorEvent, trimEvent } from "./mirror.ts";
 
 const API = "cluster.x-k8s.io/v1beta2";
-const byNamespace = {
-  [INDEX_NAMESPACE]: (it: { metadata: { namespace?: string } }) => [it.metadata.namespace ?? ""],
-};
 
 /** Caches with the clusters `demo` and `demo-web`, the pool `web` of the first, and one labelled machine of it. */
 function makeCaches(): Caches {
-  const clusters = createStore(byNamespace);
+  const caches = createTestCaches();
   const { cluster } = aCluster().observed;
   const identified = { ...cluster.metadata, labels: { [LABEL_ID]: CLUSTER_ID } };
-  clusters.set({ ...cluster, metadata: identified });
-  clusters.set({ ...cluster, metadata: { ...identified, name: "demo-web" } });
-  const nodePools = createStore(byNamespace);
-  nodePools.set(makePool("web"));
-  const machines = createStore<Machine>({ [INDEX_INFRASTRUCTURE]: indexByInfrastructure });
+  caches.clusters.set({ ...cluster, metadata: identified });
+  caches.clusters.set({ ...cluster, metadata: { ...identified, name: "demo-web" } });
+  caches.nodePools.set(makePool("web"));
   const labels = {
     "cluster.x-k8s.io/cluster-name": "demo",
     "topology.cluster.x-k8s.io/deployment-name": "web",
   };
-  machines.set({
+  caches.machines.set({
     apiVersion: API,
     kind: "Machine",
     metadata: { name: "m1", namespace: NAMESPACE, labels },
     spec: { infrastructureRef: { apiGroup: "hardware.test", kind: "Server", name: "s1" } },
   });
-  const machineDeployments = createStore<MachineDeployment>();
-  const capiClusters = createStore<CapiCluster>();
-  return { clusters, capiClusters, nodePools, machines, machineDeployments } as unknown as Caches;
+  return caches;
 }
 
 const eventOn = (apiVersion: string, kind: string, name: string, more: Partial<Event> = {}): Event => ({
@@ -55,123 +41,77 @@ const eventOn = (apiVersion: string, kind: string, name: string, more: Partial<E
   ...more,
 });
 
-test.each([
-  {
-    what: "Cluster API's cluster",
-    event: eventOn(API, "Cluster", "demo", { reason: "InfrastructureReady" }),
-    cluster: "demo",
-    pool: undefined,
-    source: "operator",
-  },
-  {
-    what: "a machine",
-    event: eventOn(API, "Machine", "m1", { reason: "SuccessfulSetNodeRef" }),
-    cluster: "demo",
-    pool: "web",
-    source: "machine",
-  },
-  {
-    what: "an infrastructure machine of any provider",
-    event: eventOn("hardware.test/v1", "Server", "s1"),
-    cluster: "demo",
-    pool: "web",
-    source: "hypervisor",
-  },
-  {
-    what: "a machine set, by the longest name that fits",
-    event: eventOn(API, "MachineSet", "demo-web-x7k2p"),
-    cluster: "demo-web",
-    pool: undefined,
-    source: "machine",
-  },
-])("an Event on $what is mirrored to its cluster", ({ event, cluster, pool, source }) => {
-  const subject = findSubject(makeCaches(), event);
-  expect(subject?.cluster.metadata.name).toBe(cluster);
-  expect(subject?.pool?.metadata.name).toBe(pool);
-  expect(subject?.source).toBe(source);
+const reason = (name: string): Partial<Event> => ({ reason: name });
+const demo = { cluster: "demo", pool: undefined };
+const web = { cluster: "demo", pool: "web" };
+
+test.each<[string, Event, { cluster: string; pool: string | undefined; source: string }]>([
+  [
+    "Cluster API's cluster",
+    eventOn(API, "Cluster", "demo", reason("InfrastructureReady")),
+    { ...demo, source: "operator" },
+  ],
+  ["a machine", eventOn(API, "Machine", "m1", reason("SuccessfulSetNodeRef")), { ...web, source: "machine" }],
+  [
+    "an infrastructure machine of any provider",
+    eventOn("hardware.test/v1", "Server", "s1"),
+    { ...web, source: "hypervisor" },
+  ],
+  [
+    "a machine set, by the longest name that fits",
+    eventOn(API, "MachineSet", "demo-web-x7k2p"),
+    { ...demo, cluster: "demo-web", source: "machine" },
+  ],
+])("an Event on %s is mirrored to its cluster", (_, event, expected) => {
+  const { cluster, pool, source } = findSubject(makeCaches(), event) ?? {};
+  expect({ cluster: cluster?.metadata.name, pool: pool?.metadata.name, source }).toEqual(expected);
 });
 
+const CONTROL_PLANE = "controlplane.cluster.x-k8s.io/v1beta2";
 const INFRASTRUCTURE = "infrastructure.cluster.x-k8s.io/v1beta2";
 const warning = (reason: string, note = "it failed"): Partial<Event> => ({ type: "Warning", reason, note });
 
-test.each([
-  { what: "a machine that is created", event: eventOn(API, "MachineSet", "x"), isMirrored: true },
-  {
-    what: "a node that has joined",
-    event: eventOn(API, "Machine", "x", { reason: "SuccessfulSetNodeRef" }),
-    isMirrored: true,
-  },
-  {
-    what: "a control plane that is up",
-    event: eventOn(API, "Cluster", "demo", { reason: "ControlPlaneInitialized" }),
-    isMirrored: true,
-  },
-  {
-    what: "an unhealthy machine",
-    event: eventOn(API, "Machine", "x", { reason: "MachineMarkedUnhealthy" }),
-    isMirrored: true,
-  },
-  {
-    what: "the infrastructure of a cluster",
-    event: eventOn(INFRASTRUCTURE, "DevCluster", "x", { reason: "NetworkCreated" }),
-    isMirrored: true,
-  },
-  {
-    what: "a hypervisor of a provider with an API group of its own",
-    event: eventOn("hardware.test/v1", "Server", "s1", { reason: "PoweredOn" }),
-    isMirrored: true,
-  },
-  {
-    what: "a failure",
-    event: eventOn(API, "MachineDeployment", "x", warning("FailedCreate")),
-    isMirrored: true,
-  },
-  {
-    what: "a failure of the control plane",
-    event: eventOn(
-      "controlplane.cluster.x-k8s.io/v1beta2",
-      "KubeadmControlPlane",
-      "x",
-      warning("ControlPlaneUnhealthy"),
-    ),
-    isMirrored: true,
-  },
-  {
-    what: "a write that is repeated by itself",
-    event: eventOn(
+test.each<[string, boolean, Event]>([
+  ["a machine that is created", true, eventOn(API, "MachineSet", "x")],
+  ["a node that has joined", true, eventOn(API, "Machine", "x", reason("SuccessfulSetNodeRef"))],
+  ["a control plane that is up", true, eventOn(API, "Cluster", "demo", reason("ControlPlaneInitialized"))],
+  ["an unhealthy machine", true, eventOn(API, "Machine", "x", reason("MachineMarkedUnhealthy"))],
+  [
+    "the infrastructure of a cluster",
+    true,
+    eventOn(INFRASTRUCTURE, "DevCluster", "x", reason("NetworkCreated")),
+  ],
+  [
+    "a hypervisor of a provider with an API group of its own",
+    true,
+    eventOn("hardware.test/v1", "Server", "s1", reason("PoweredOn")),
+  ],
+  ["a failure", true, eventOn(API, "MachineDeployment", "x", warning("FailedCreate"))],
+  [
+    "a failure of the control plane",
+    true,
+    eventOn(CONTROL_PLANE, "KubeadmControlPlane", "x", warning("ControlPlaneUnhealthy")),
+  ],
+  [
+    "a write that is repeated by itself",
+    false,
+    eventOn(
       API,
       "MachineDeployment",
       "x",
       warning("FailedUpdate", "Operation cannot be fulfilled: the object has been modified; please apply"),
     ),
-    isMirrored: false,
-  },
-  {
-    what: "an object that the topology made",
-    event: eventOn(API, "Cluster", "demo", { reason: "TopologyCreate" }),
-    isMirrored: false,
-  },
-  {
-    what: "an object that the topology changed",
-    event: eventOn(API, "Cluster", "demo", { reason: "TopologyUpdate" }),
-    isMirrored: false,
-  },
-  {
-    what: "a phase of Cluster API's cluster",
-    event: eventOn(API, "Cluster", "demo", { reason: "Provisioned" }),
-    isMirrored: false,
-  },
-  { what: "a new machine set", event: eventOn(API, "MachineDeployment", "x"), isMirrored: false },
-  {
-    what: "a template of an infrastructure",
-    event: eventOn(INFRASTRUCTURE, "DevMachineTemplate", "x"),
-    isMirrored: false,
-  },
-  { what: "ours", event: eventOn("cloud.marina.dev/v1", "Cluster", "demo"), isMirrored: false },
-  { what: "a Pod", event: eventOn("v1", "Pod", "demo", warning("BackOff")), isMirrored: false },
-  { what: "a Deployment", event: eventOn("apps/v1", "Deployment", "demo"), isMirrored: false },
-  { what: "an Ingress", event: eventOn("networking.k8s.io/v1", "Ingress", "demo"), isMirrored: false },
-])("whether an Event on $what is mirrored, and cached for that: $isMirrored", ({ event, isMirrored }) => {
+  ],
+  ["an object that the topology made", false, eventOn(API, "Cluster", "demo", reason("TopologyCreate"))],
+  ["an object that the topology changed", false, eventOn(API, "Cluster", "demo", reason("TopologyUpdate"))],
+  ["a phase of Cluster API's cluster", false, eventOn(API, "Cluster", "demo", reason("Provisioned"))],
+  ["a new machine set", false, eventOn(API, "MachineDeployment", "x")],
+  ["a template of an infrastructure", false, eventOn(INFRASTRUCTURE, "DevMachineTemplate", "x")],
+  ["ours", false, eventOn("cloud.marina.dev/v1", "Cluster", "demo")],
+  ["a Pod", false, eventOn("v1", "Pod", "demo", warning("BackOff"))],
+  ["a Deployment", false, eventOn("apps/v1", "Deployment", "demo")],
+  ["an Ingress", false, eventOn("networking.k8s.io/v1", "Ingress", "demo")],
+])("whether an Event on %s is mirrored, and cached for that: %s", (_, isMirrored, event) => {
   expect(mayBeMirrored(event)).toBe(isMirrored);
   expect(trimEvent(event) !== undefined).toBe(isMirrored);
 });

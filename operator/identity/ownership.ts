@@ -51,8 +51,17 @@ export function decideOwnership(
 ): CapiOwnership {
   if (object === undefined) return { capi: undefined, nameTaken: false };
   return isOwn(cluster, object)
-    ? { capi: { object, state: readCapiCluster(object) }, nameTaken: false }
+    ? { capi: { object, state: stateOf(object) }, nameTaken: false }
     : { capi: undefined, nameTaken: true };
+}
+
+/** The state of each object, as long as a cache has that: at a start the reconciles of one cluster ask for it 26 times. */
+const states = new WeakMap<CapiCluster, CapiState>();
+
+function stateOf(object: CapiCluster): CapiState {
+  const state = states.get(object) ?? readCapiCluster(object);
+  states.set(object, state);
+  return state;
 }
 
 /** Whether there is a Cluster API cluster that Marina made with this public id, whatever has become of its Cluster. */

@@ -49,7 +49,8 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
   const now = deps.now();
   const observed = observePool(deps.caches, deps.settings, key);
   if (observed === undefined) return undefined;
-  const plan = deps.throttle.limit(key, ownPoolStatus(observed.pool.status), reconcilePool(observed, now));
+  const decided = reconcilePool(observed, now);
+  const plan = deps.throttle.limit(key, decided.status && ownPoolStatus(observed.pool.status), decided);
   if (plan.releaseFinalizer) {
     const { namespace, name } = observed.pool.metadata;
     const clusterKey = toKey(namespace, observed.pool.spec.clusterName);

@@ -110,13 +110,13 @@ export function findUnrecordedMachines(caches: UnrecordedCaches, now: Date): Mac
     caches.nodePools.list().flatMap(({ status }) => (status?.machines ?? []).map(({ uid }) => uid)),
   );
   return caches.machines.list().filter(({ metadata }) => {
+    if (recorded.has(metadata.uid ?? "")) return false;
     const cluster = metadata.labels?.[LABEL_CAPI_CLUSTER];
     if (cluster === undefined || metadata.labels?.[LABEL_CAPI_POOL] === undefined) return false;
     const capi = caches.capiClusters.get(toKey(metadata.namespace, cluster));
     const owner = capi ?? caches.namespaces.get(metadata.namespace ?? "");
     const isOurs = owner?.metadata.labels?.[capi === undefined ? LABEL_ORG_ID : LABEL_ID] !== undefined;
-    if (!isOurs || recorded.has(metadata.uid ?? "")) return false;
-    return elapsedMs(metadata.creationTimestamp, now) >= RECORDED_WITHIN_MS;
+    return isOurs && elapsedMs(metadata.creationTimestamp, now) >= RECORDED_WITHIN_MS;
   });
 }
 

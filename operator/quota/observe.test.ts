@@ -1,13 +1,9 @@
 import { describe, expect, test, vi } from "vitest";
-import type { Cluster } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_QUOTAS } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { formatLimits, type QuotaAmounts } from "../../shared/crd/quota.ts";
-import type { Namespace } from "../../shared/kube/core-kinds.ts";
-import { createStore } from "../../shared/kube/store.ts";
-import type { CapiCluster } from "../capi/kinds.ts";
-import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 import { makePool, NAMESPACE } from "../testing.ts";
+import { createTestCaches } from "../testing-caches.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { findClusterOverQuota, findPoolOverQuota, indexBlocked, mayUnblock } from "./observe.ts";
 import { createQuotaUsage } from "./usage.ts";
@@ -21,13 +17,7 @@ function observe(
   pools: NodePool[],
   given: NodePool[] | undefined,
 ) {
-  const byNamespace = { [INDEX_NAMESPACE]: () => [NAMESPACE] };
-  const caches = {
-    namespaces: createStore<Namespace>(),
-    clusters: createStore<Cluster>(byNamespace),
-    nodePools: createStore<NodePool>({ ...byNamespace, [INDEX_CLUSTER]: () => [KEY] }),
-    capiClusters: createStore<CapiCluster>(),
-  };
+  const caches = createTestCaches();
   const annotations =
     limits === undefined ? {} : { [ANNOTATION_QUOTAS]: formatLimits({ ...PLENTY, ...limits }) };
   caches.namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE, annotations } });

@@ -21,7 +21,7 @@ import {
   observeAccesses,
   observeAdminKubeconfig,
 } from "../admin-kubeconfig/observe.ts";
-import { decideBindings, reconcileAdminKubeconfig } from "../admin-kubeconfig/reconcile.ts";
+import { decideBindings, decideCredential } from "../admin-kubeconfig/reconcile.ts";
 import type { CacheSet, Caches, RunContext } from "../caches.ts";
 import { enqueueTo } from "../caches.ts";
 import { findOutdated } from "../cluster-access/observe.ts";
@@ -70,7 +70,7 @@ export async function runTenantBindings(
     return undefined;
   }
   const { cluster, tenant } = observed;
-  const { credential } = reconcileAdminKubeconfig(observed, deps.now());
+  const credential = decideCredential(observed, deps.now());
   if (tenant?.state.controlPlaneInitialized !== true || credential === undefined) return undefined;
   const { basis, issue } = credential;
   const issues = tenant.authority.kind === "kubeconfig";

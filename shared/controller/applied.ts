@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Kind, KubeObject } from "../kube/kind.ts";
 import type { Step } from "./plan.ts";
 
@@ -44,17 +44,16 @@ function contains(live: unknown, desired: unknown): boolean {
 
 /** A short hash of plain data, whatever the order of its keys. */
 export function hashOf(value: unknown): string {
-  return createHash("sha256").update(canonicalJson(value)).digest("hex").slice(0, 16);
+  return hash("sha256", canonicalJson(value)).slice(0, 16);
 }
 
 /** JSON with sorted keys, so that two equal objects have one text. */
 function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (!isRecord(value)) return JSON.stringify(value) ?? "null";
-  const entries = Object.entries(value)
-    .filter(([, item]) => item !== undefined)
-    .sort(([left], [right]) => (left < right ? -1 : 1))
-    .map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`);
+  const entries: string[] = [];
+  for (const key of Object.keys(value).sort())
+    if (value[key] !== undefined) entries.push(`${JSON.stringify(key)}:${canonicalJson(value[key])}`);
   return `{${entries.join(",")}}`;
 }
 

@@ -60,7 +60,8 @@ export function withOwnConditions<Status extends { conditions?: readonly Conditi
 ): Status {
   const { conditions } = status;
   if (conditions === undefined) return status;
-  return { ...status, conditions: types.flatMap((type) => findCondition(conditions, type) ?? []) };
+  const byType = new Map(conditions.map((condition) => [condition.type, condition]));
+  return { ...status, conditions: types.flatMap((type) => byType.get(type) ?? []) };
 }
 
 /** How long a condition has had its current status, in ms; 0 for a missing condition. */
