@@ -11,7 +11,7 @@ import { formatPath, invalidBody, parseInput } from "./validate.ts";
 /** JSON is UTF-8 (RFC 8259 section 8.1); other parameters have no meaning and are ignored. */
 const JSON_TYPE = /^application\/json *(;(?! *charset *=)[^;]*|; *charset *= *("utf-8"|utf-8) *)*$/i;
 
-/** Bodies up to this size are counted by their Content-Length and read at once; longer ones as they arrive. */
+/** Bodies up to this size that have arrived are counted by their Content-Length and read at once; others as they arrive. */
 const SMALL_BYTES = 4096;
 
 /** What a part of a body takes besides its bytes, until all have come: its sender decides how small they are. */
@@ -110,7 +110,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 async function decodeBody(c: Context<HttpEnv>, maxBytes: number, allocation: Allocation): Promise<string> {
   const length = c.req.header("content-length");
   if (Number(length) > maxBytes) throw tooLarge(maxBytes);
-  const isSmall = length !== undefined && Number(length) <= SMALL_BYTES;
+  const hasArrived = c.env?.incoming?.complete !== false;
+  const isSmall = hasArrived && length !== undefined && Number(length) <= SMALL_BYTES;
   if (isSmall) allocation.add(Number(length));
   const bytes = await (isSmall ? readWhole(c) : readMetered(c.req.raw.body, maxBytes, allocation));
   try {

@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import { expect, test } from "vitest";
 import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
+import { readText } from "./body.ts";
 import { type ByteConsumer, createByteBudget, findConsumers } from "./byte-budget.ts";
 
 const consumer = (name: string, part = 1): ByteConsumer => ({ key: name, name: `this ${name}`, part });
@@ -128,6 +129,17 @@ test("an allocation that is complete makes room for another one, and its bytes c
   expect(() => budget.open([user])).toThrow(refusal(429, "for this user"));
   first.close();
   second.add(100);
+});
+
+test("a small body that has not arrived counts with what its parts take", async () => {
+  const body = ReadableStream.from(Array(49).fill(new Uint8Array(1)));
+  const raw = new Request("http://x", { method: "POST", body, duplex: "half" });
+  const header = (name: string) => (name === "content-length" ? "49" : undefined);
+  const req = { header, raw, arrayBuffer: () => raw.arrayBuffer() };
+  const c = { req, get: () => undefined, env: { incoming: { complete: false } } };
+  const limits = { maxBytes: 100, budget: create(100_000) };
+  const read = readText(c as unknown as Context<HttpEnv>, limits, String);
+  await expect(read).rejects.toThrow(refusal(429, "for this address"));
 });
 
 test("a consumer has so many allocations at once, and another is 429 until one is closed", () => {
