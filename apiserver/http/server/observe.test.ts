@@ -30,6 +30,12 @@ function anApp() {
   return { app, lines, registry };
 }
 
+test("a long path is cut in the log, which says so", async () => {
+  const { app, lines } = anApp();
+  await app.request(`/${"a".repeat(1024)}`);
+  expect(JSON.parse(lines[0] ?? "").path).toBe(`/${"a".repeat(1023)}… (cut)`);
+});
+
 test.each([
   ["/json", 200, { etag: '"1"', "content-type": "application/json", "cache-control": "private, no-cache" }],
   ["/empty", 304, { etag: '"1"', "content-type": null, "cache-control": "private, no-cache" }],

@@ -12,6 +12,9 @@ export const SECURITY_HEADERS = {
   "Content-Security-Policy": "frame-ancestors 'none'",
 } as const;
 
+/** The most characters of a path in the log: a URL may have 16 KB, without a credential too. */
+const MAX_LOGGED_PATH = 1024;
+
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
 /**
@@ -50,7 +53,7 @@ export function observe(
       clientRequestId,
       method,
       route,
-      path,
+      path: path.length > MAX_LOGGED_PATH ? `${path.slice(0, MAX_LOGGED_PATH)}… (cut)` : path,
       status,
       ms: Math.round(seconds * 1000),
       principal: caller,
