@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import type { Stack } from "../platform/stack/stack.ts";
 import { boundByKept, type Figure, isNearlyWithin, isWithin } from "./figures.ts";
+import { startSideBySide } from "./side-by-side.ts";
 
 const figure = (value: number, bounds: Pick<Figure, "limit" | "atLeast">): Figure => ({
   name: "API to floor",
@@ -32,4 +34,10 @@ test.each([
   ["there is no limit", {}, 7, {}],
 ])("%s", (_case, bounds, kept, expected) => {
   expect(boundByKept(figure(1, bounds), kept)).toEqual(figure(1, expected));
+});
+
+test("a program of the bench that ends before it reports its port fails the bench", async () => {
+  const info = { databaseUrl: "", apiUrl: "http://127.0.0.1" };
+  const stack = { info, infoFile: "/absent/stack.json", part: () => process } as unknown as Stack;
+  await expect(startSideBySide(stack)).rejects.toThrow("ended before it reported its port");
 });

@@ -93,7 +93,7 @@ interface Program {
   child?: ChildProcess;
 }
 
-/** Starts a program that prints its port, with the flags and the environment of the API server of a stack. */
+/** Starts a program that prints its port, with the flags and the environment of the API server of a stack. Rejects when it ends before. */
 async function startProgram(stack: Stack, entry: string, argument: string): Promise<Program> {
   const flags = readFileSync(`/proc/${stack.part("apiserver").pid}/cmdline`, "utf8")
     .split("\0")
@@ -104,7 +104,11 @@ async function startProgram(stack: Stack, entry: string, argument: string): Prom
     env: cleanEnvironment({}),
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const [port] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  const ended = once(child, "exit").then(([code, signal]) => {
+    throw new Error(`${entry} ended before it reported its port: ${code ?? signal}`);
+  });
+  const reported = once(createInterface({ input: child.stdout }), "line");
+  const [port] = (await Promise.race([reported, ended])) as [string];
   return { child, pid: child.pid ?? 0, pool: openPool(`http://127.0.0.1:${port}`) };
 }
 
