@@ -99,7 +99,7 @@ describe("a sweep", () => {
   });
 
   test.each(["failed", "timeout"] as const)(
-    "goes on with the other organizations when the registry cannot read one: %s",
+    "goes on with the other organizations when the registry cannot read one, or list all: %s",
     async (fault) => {
       const broken = orgId;
       const other = await api.createOrganization();
@@ -117,10 +117,18 @@ describe("a sweep", () => {
       });
       expect(await listScans(broken)).toHaveLength(1);
       expect(await listScans(other)).toHaveLength(1);
+      await api.deps.db.delete(registryScans).where(eq(registryScans.orgId, other));
+      const listRepositories: RegistryBackend["listRepositories"] = (prefix, page) =>
+        prefix === "org-"
+          ? Promise.reject(new BackendError(fault, "the repositories are not listed"))
+          : backend.listRepositories(prefix, page);
+      const unlisted = sweep({ ...backend, endingWith: () => ({ ...backend, listRepositories }) });
+      await expect(unlisted).rejects.toMatchObject({ fault });
+      expect(await listScans(other)).toHaveLength(1);
     },
   );
 
-  test("ends with the error of a registry that cannot be reached or does not list its repositories in time, and deletes nothing", async () => {
+  test("fails with the error of a registry that cannot be reached or does not list its repositories in time, and deletes nothing", async () => {
     await push("web", "1", "8");
     await sweep();
     await endScans();

@@ -27,24 +27,28 @@ const LIMIT_MS = 1_200_000;
  * is lost; of a registry that scans by itself, keeps the reports that are new; deletes the results of images that have
  * no tag any more; measures what the images of each organization take. Reads the whole registry, one request after the
  * other. An organization whose repositories the registry does not read, or not in time, is left unchanged. Throws
- * BackendError when the registry cannot be reached or refuses, or does not list all repositories in time.
+ * BackendError when the registry cannot be reached or refuses, or, once each known organization was read alone, did not list all repositories.
  */
 export async function sweepRegistry(
   deps: SweepDeps,
   backend: RegistryBackend,
   signal: AbortSignal,
 ): Promise<void> {
-  const repositories = await listOrganizationRepositories(backend, PREFIX, signal);
+  const all = await listOrganizationRepositories(backend, PREFIX, signal).catch(requireFaultOfOne);
+  const repositories = all instanceof BackendError ? undefined : all;
   const organizations = new Set([
-    ...repositories.keys(),
+    ...(repositories?.keys() ?? []),
     ...(await listScannedOrganizations(deps.db)),
     ...(await listUsage(deps.db)).map(({ orgId }) => orgId),
   ]);
   for (const orgId of organizations) {
-    if (signal.aborted) return;
+    if (signal.aborted) break;
     if (!(await findKnownOrganizations(deps.db, [orgId])).has(orgId)) continue;
-    await sweepOrLog(deps, backend, { orgId, list: async () => repositories }, signal);
+    const list = async () =>
+      repositories ?? listOrganizationRepositories(backend, repositoryPrefix(orgId), signal);
+    await sweepOrLog(deps, backend, { orgId, list }, signal);
   }
+  if (all instanceof BackendError) throw all;
 }
 
 /** Measures organizations at a limit again: what was pushed may have been there before, and tags may be deleted. */
@@ -80,11 +84,15 @@ async function sweepOrLog(
     if (limited.aborted && !signal.aborted)
       deps.log.warn({ orgId }, "there was no time to read all images of an organization");
   } catch (error) {
-    // A list of very many tags takes longest to read, whoever pushed them.
-    const isOfOne = error instanceof BackendError && (error.fault === "failed" || error.fault === "timeout");
-    if (!isOfOne) throw error;
-    deps.log.warn({ orgId, message: error.message }, "the images of an organization were not read");
+    const { message } = requireFaultOfOne(error);
+    deps.log.warn({ orgId, message }, "the images of an organization were not read");
   }
+}
+
+/** The fault of one list, whose length tenants decide: the registry responds to others. Throws any other error. */
+function requireFaultOfOne(error: unknown): BackendError {
+  if (error instanceof BackendError && (error.fault === "failed" || error.fault === "timeout")) return error;
+  throw error;
 }
 
 async function sweepOrganization(
