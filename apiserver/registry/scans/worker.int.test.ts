@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor, waitForRegistry } from "../../../e2e/platform/stack/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { startImageScanner } from "../index.ts";
-import { pushTestImage, testRegistry } from "../testing.ts";
+import { pushTestImage, pushTestIndex, testRegistry } from "../testing.ts";
 import { PRIORITIES, requestScan } from "./store.ts";
 import { registryScans } from "./table.ts";
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
     caDir: undefined,
     socket: undefined,
     concurrency: 3,
-    timeoutSeconds: 60,
+    timeoutSeconds: 6,
     memoryMiB: 512,
     diskMiB: 512,
   };
@@ -51,7 +51,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test("an image that ended the scanner's program twice is an Error without a third scan; one that was beside it is scanned alone, and others after it", async () => {
+test("an image that ended the scanner's program twice is an Error without a third scan; one that was beside it is scanned alone, for as long as one image may take, and others after it", async () => {
   const orgId = await api.createOrganization();
   const { db, now } = api.deps;
   const digests: string[] = [];
@@ -61,22 +61,30 @@ test("an image that ended the scanner's program twice is an Error without a thir
     await requestScan(db, { orgId, digest, repository, priority: PRIORITIES.requested, at: now() });
     digests.push(digest);
   }
+  const place = { orgId, repository: "beside-long", tag: "1" };
+  const images = [];
+  for (const zlib of ["1", "2", "3"]) images.push(await pushTestImage(testRegistry(api), place, { zlib }));
+  const { digest: long } = await pushTestIndex(testRegistry(api), place, images);
+  const request = { orgId, digest: long, repository: place.repository, priority: PRIORITIES.requested };
+  await requestScan(db, { ...request, at: now() });
   const [fatal = "", beside = "", web = ""] = digests;
   const find = async (digest: string) => {
     const isImage = and(eq(registryScans.orgId, orgId), eq(registryScans.digest, digest));
     return (await db.select().from(registryScans).where(isImage))[0];
   };
   await db.update(registryScans).set({ attempts: 2 }).where(eq(registryScans.digest, fatal));
-  await db.update(registryScans).set({ attempts: 1 }).where(eq(registryScans.digest, beside));
+  for (const digest of [beside, long])
+    await db.update(registryScans).set({ attempts: 1 }).where(eq(registryScans.digest, digest));
   ({ stopped } = startImageScanner(api.deps, stop.signal));
   await waitFor("the scans to end", async () => {
-    const rows = [await find(fatal), await find(beside), await find(web)];
+    const rows = [await find(fatal), await find(beside), await find(web), await find(long)];
     return rows.every((row) => row?.dueAt === null);
   });
   expect(await find(fatal)).toMatchObject({ state: "error", fault: "failed", attempts: 0 });
+  expect(await find(long)).toMatchObject({ state: "error", fault: "timeout", attempts: 0 });
   expect([await find(beside), await find(web)]).toMatchObject(
     Array(2).fill({ state: "success", attempts: 0 }),
   );
   const asked = (await readFile(join(folder, "asked"), "utf8")).trim().split("\n");
-  expect(asked.map((line) => line.split("@")[1] ?? line)).toEqual([beside, "alone", web]);
+  expect(asked.slice(0, 3).map((line) => line.split("@")[1] ?? line)).toEqual([beside, "alone", web]);
 });

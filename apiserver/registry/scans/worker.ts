@@ -112,13 +112,18 @@ async function runScan(
   const report = createReport();
   const repository = `${repositoryPrefix(scan.orgId)}${scan.repository}`;
   const limits = { memoryBytes: config.memoryMiB * 1024 ** 2, diskBytes: config.diskMiB * 1024 ** 2 };
+  const startedMs = performance.now();
   const scanManifest = async (digest: string) => {
     if (!(await scanClaims.extend(db, scan, leaseSecondsOf(config), { at: now() })))
       throw new ScanError("timeout", "the claim has ended");
+    // All others wait for a scan that runs alone: the images of an index have the time of one together.
+    const spentSeconds = scan.mustRunAlone ? Math.floor((performance.now() - startedMs) / 1000) : 0;
+    const timeoutSeconds = config.timeoutSeconds - spentSeconds;
+    if (timeoutSeconds <= 0) throw new ScanError("timeout", `its scan alone took ${spentSeconds} s`);
     const access = [toPull(repository)];
     const { token } = await backend.issueToken({ subject: "scanner", access, now: now() });
     const image = { ...deps.registry, repository, digest, token };
-    await program.scan(report, { ...config, ...limits }, image, signal);
+    await program.scan(report, { ...config, ...limits, timeoutSeconds }, image, signal);
   };
   const outcome = await scanImage({ backend, scanManifest }, repository, scan.digest);
   if (outcome.kind === "unsupported") {
