@@ -153,17 +153,20 @@ interface SoughtEntry {
   result?: AuditRow["result"];
   /** An id that was made before the entry. */
   afterId?: string;
+  /** Fields of its actor. */
+  actor?: Readonly<Record<string, string>>;
 }
 
 /** Whether an organization's log has such an entry (default: one that says done), or will have it, of a deletion. */
 export async function isAudited(
   db: Queryable,
-  { orgId, action, targetId, result = "done", afterId = NIL_ID }: SoughtEntry,
+  { orgId, action, targetId, result = "done", afterId = NIL_ID, actor }: SoughtEntry,
 ): Promise<boolean> {
+  const isOfActor = actor === undefined ? sql`true` : sql`entry.actor @> ${JSON.stringify(actor)}::jsonb`;
   const [row] = await db.execute<{ found: boolean }>(sql`
     select exists (select from ${auditLog} as entry
         where entry.org_id = ${orgId} and entry.action = ${action} and entry.target_id = ${targetId}
-          and entry.result = ${result} and entry.id > ${afterId})
+          and entry.result = ${result} and entry.id > ${afterId} and ${isOfActor})
       or exists (select from ${awaitedDeletions} as waiting
         where waiting.org_id = ${orgId} and waiting.target_id = ${targetId}
           and waiting.entry ->> 'action' = ${action}) as found`);

@@ -21,15 +21,18 @@ afterAll(async () => {
   await harbor.close();
 });
 
+/** An API token that pushes. */
+async function mint(orgId: string): Promise<string> {
+  const body = { name: "ci", role: "member", scopes: ["registry:read", "registry:write"] };
+  return (await api.request("POST", `/api/v1/organizations/${orgId}/api-tokens`, { body })).body.token;
+}
+
 const IMAGE_TYPE = "application/vnd.oci.image.manifest.v1+json";
 
 test("with Harbor a tenant pushes with a token of the service, and reads what Harbor's scanner found", async () => {
   const orgId = await api.createOrganization();
   const repository = `org-${orgId}/team/web`;
-  const created = await api.request("POST", `/api/v1/organizations/${orgId}/api-tokens`, {
-    body: { name: "ci", role: "member", scopes: ["registry:read", "registry:write"] },
-  });
-  const password = Buffer.from(`ci:${created.body.token}`).toString("base64");
+  const password = Buffer.from(`ci:${await mint(orgId)}`).toString("base64");
   const issued = await api.request("GET", `/registry/token?scope=repository:${repository}:pull,push`, {
     as: null,
     headers: { authorization: `Basic ${password}` },
@@ -100,10 +103,15 @@ test.each([
   expect(seen).toEqual(["accepted", failed, `${failed},accepted`, `${failed},accepted,done`]);
 });
 
-test("a scan whose process ended before it was recorded is recorded when its request is repeated by its key", async () => {
+test("a scan whose process ended before it was recorded is recorded when its request is repeated by its key, and not by another caller's", async () => {
   const orgId = await api.createOrganization();
   const { digest, scan } = await pushImage(orgId);
   const headers = { "Idempotency-Key": digest };
+  const another = { token: await mint(orgId), headers: { "Idempotency-Key": `another-${digest}` } };
+  harbor.scans.set(digest, { status: "Success", vulnerabilities: [] });
+  vi.spyOn(harbor, "intercept").mockImplementationOnce(async () => [500]);
+  expect((await api.request("POST", scan, another)).status).toBe(503);
+  expect((await api.request("GET", scan)).body.Status).toBe("Success");
   const ending = await startTestApp({ replicaOf: api, registry: api.deps.config.registry ?? {} });
   vi.spyOn(harbor, "intercept").mockImplementationOnce(async (respond) => {
     const answer = await respond();
@@ -111,6 +119,7 @@ test("a scan whose process ended before it was recorded is recorded when its req
     return answer;
   });
   expect((await ending.request("POST", scan, { headers })).status).toBeGreaterThanOrEqual(500);
+  expect((await api.request("POST", scan, another)).body).toMatchObject({ Status: "Pending" });
   expect(await readResults(orgId)).toBe("accepted");
   await api.deps.sql`update idempotency_keys set lease_expires_at = now() where key = ${digest}`;
   expect((await api.request("POST", scan, { headers })).body).toMatchObject({ Status: "Pending" });

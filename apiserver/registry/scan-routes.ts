@@ -132,7 +132,12 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
         const resume = async ({ id, storedValue }: Attempt) => {
           const own = await findOwn();
           if (own === undefined || !(isPending(own) || reportTimeOf(own) !== storedValue)) return undefined;
-          const sought = { orgId, action: entry.action, targetId: digest, afterId: id };
+          const { principal } = caller.author;
+          const actor =
+            principal.kind === "token"
+              ? { tokenId: principal.tokenId }
+              : { kind: "user", userId: principal.userId };
+          const sought = { orgId, action: entry.action, targetId: digest, afterId: id, actor };
           const has = (result: AuditEntry["result"]) => isAudited(deps.db, { ...sought, result });
           if ((await has("accepted")) && !(await has("done")) && !(await has("failed")))
             await transactAs(deps.db, caller, (tx) =>
