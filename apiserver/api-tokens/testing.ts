@@ -3,6 +3,7 @@ import type { Deps } from "../deps.ts";
 import { type Role, SCOPES, type Scope } from "../http/authorization/permissions.ts";
 import type { TestApp } from "../testing/app.ts";
 import type { Person, TestIssuer } from "../testing/issuer.ts";
+import { makePrincipal } from "../testing/membership.ts";
 import { createApiToken } from "./changes.ts";
 
 /** Creates a token in a user's name without the rules of the REST API. */
@@ -12,16 +13,7 @@ export async function mintFor(
   orgId: string,
   token: { role: Role; scopes: Scope[] },
 ): Promise<{ id: string; text: string }> {
-  const principal = {
-    kind: "user",
-    userId,
-    issuer: "test",
-    emailVerified: true,
-    emailTrusted: true,
-    roles: [],
-    expiresAtMs: 0,
-  } as const;
-  const author = { principal, requestId: "test", sourceAddress: undefined };
+  const author = { principal: makePrincipal(userId), requestId: "test", sourceAddress: undefined };
   const values = {
     id: createId(),
     name: "test",

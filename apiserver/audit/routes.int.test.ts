@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { addPerson, type Person } from "../testing/issuer.ts";
+import { makePrincipal } from "../testing/membership.ts";
 import { setUpTestService } from "../testing/service.ts";
 import { recordAudit } from "./record.ts";
 import { listAuditEntries } from "./store.ts";
@@ -27,16 +28,7 @@ beforeEach(async () => {
 
 function authorOf(person: Person, asStaff = false): Author {
   return {
-    principal: {
-      kind: "user",
-      userId: person.userId,
-      issuer: issuer.config.issuer,
-      email: person.email,
-      emailVerified: true,
-      emailTrusted: true,
-      roles: [],
-      expiresAtMs: 0,
-    },
+    principal: makePrincipal(person.userId, { email: person.email }),
     requestId: "test",
     sourceAddress: "192.0.2.7",
     ...(asStaff ? { asStaff } : {}),

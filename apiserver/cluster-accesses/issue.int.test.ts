@@ -15,6 +15,7 @@ import type { ProjectedCluster } from "../resources/project/index.ts";
 import { writeIntents } from "../resources/table.ts";
 import { writeIntentJobs } from "../resources/write/index.ts";
 import type { TestApp } from "../testing/app.ts";
+import { makePrincipal } from "../testing/membership.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { holdsAccess, startAccessService } from "./testing.ts";
 
@@ -26,15 +27,7 @@ beforeAll(async () => {
   const service = await startAccessService("Opened");
   ({ api } = service);
   [cluster] = service.clusters;
-  const principal = {
-    kind: "user" as const,
-    userId: service.owner.userId,
-    issuer: service.issuer.config.issuer,
-    emailVerified: true,
-    emailTrusted: true,
-    roles: [],
-    expiresAtMs: 0,
-  };
+  const principal = makePrincipal(service.owner.userId, { issuer: service.issuer.config.issuer });
   author = { principal, requestId: "request-1", sourceAddress: undefined };
 });
 afterAll(() => api.close());

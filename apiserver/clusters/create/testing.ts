@@ -4,19 +4,12 @@ import type { Author } from "../../http/authentication/principal.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
 import { createObjectName } from "../../resources/write/index.ts";
 import type { TestApp } from "../../testing/app.ts";
+import { makePrincipal } from "../../testing/membership.ts";
 import { createCluster, type NewCluster } from "./create-cluster.ts";
 
 /** Who makes the requests. */
 export const author: Author = {
-  principal: {
-    kind: "user",
-    userId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
-    issuer: "https://issuer.example",
-    emailVerified: true,
-    emailTrusted: false,
-    roles: [],
-    expiresAtMs: 0,
-  },
+  principal: makePrincipal("0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11"),
   requestId: "request-1",
   sourceAddress: undefined,
 };

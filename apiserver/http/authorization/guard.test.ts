@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { makeMembership } from "../../testing/membership.ts";
-import type { Principal } from "../authentication/principal.ts";
+import { makeMembership, makePrincipal } from "../../testing/membership.ts";
 import type { ApiError } from "../errors.ts";
 import { type Access, authorize } from "./guard.ts";
 import type { Role } from "./permissions.ts";
@@ -8,15 +7,7 @@ import type { Role } from "./permissions.ts";
 const orgId = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
 async function statusFor(access: Access, { role, roles = [] }: { role?: Role; roles?: string[] }) {
-  const principal: Principal = {
-    kind: "user",
-    userId: orgId,
-    issuer: "https://issuer.example",
-    emailVerified: false,
-    emailTrusted: false,
-    roles,
-    expiresAtMs: 0,
-  };
+  const principal = makePrincipal(orgId, { roles });
   const findMembership = async () => (role === undefined ? undefined : makeMembership(orgId, role));
   try {
     await authorize({ findMembership }, access, principal, orgId);

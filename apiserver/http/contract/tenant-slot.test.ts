@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 import { createClient, type KubeClient } from "../../../shared/kube/client.ts";
 import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { createKeyedSlots, createSharedSlots, type TenantContext } from "../../../shared/program/limits.ts";
+import { makePrincipal } from "../../testing/membership.ts";
 import type { Membership } from "../authorization/permissions.ts";
 import type { HttpEnv } from "../env.ts";
 import { handleError } from "../handle-error.ts";
@@ -32,15 +33,7 @@ app.get("/:tenant/:kind", async (c) => {
   const tenant = c.req.param("tenant");
   c.set("requestId", "r");
   c.set("membership", { orgId: tenant } as Membership);
-  c.set("principal", {
-    kind: "user",
-    userId: "u",
-    issuer: "https://issuer.test",
-    emailVerified: false,
-    emailTrusted: false,
-    roles: [],
-    expiresAtMs: 0,
-  });
+  c.set("principal", makePrincipal("u"));
   const kind = c.req.param("kind").replace("-", " ") as RequestKind;
   await runWithTenantSlot(c, { limits, kind, deadlineMs: 60_000 }, async (slot) => {
     await slot.acquire();

@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { expect, test } from "vitest";
+import { makePrincipal } from "../../testing/membership.ts";
 import type { Principal } from "../authentication/principal.ts";
 import type { AccessControl } from "../authorization/guard.ts";
 import type { Operation } from "../contract/operation.ts";
@@ -13,7 +14,7 @@ const control: AccessControl = {
   async authenticate(authorization) {
     if (authorization?.startsWith("good ") !== true) throw new ApiError("unauthorized", "no");
     const [userId = "", tokenId] = authorization.slice(5).split("/");
-    return tokenId === undefined ? aPrincipal(userId) : aToken(userId, tokenId);
+    return tokenId === undefined ? makePrincipal(userId) : aToken(userId, tokenId);
   },
   redeemTicket: () => Promise.reject(new Error("no tickets here")),
   isKnown: (authorization) => authorization === "good known",
@@ -23,18 +24,6 @@ const control: AccessControl = {
   findIssuer: async () => undefined,
   lockOrganization: async () => undefined,
 };
-
-function aPrincipal(userId: string): Principal {
-  return {
-    kind: "user",
-    userId,
-    issuer: "https://issuer.test",
-    emailVerified: false,
-    emailTrusted: false,
-    roles: [],
-    expiresAtMs: 0,
-  };
-}
 
 function aToken(userId: string, tokenId: string): Principal {
   const none = { emailVerified: false, emailTrusted: false, roles: [] } as const;

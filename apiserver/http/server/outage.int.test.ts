@@ -10,6 +10,7 @@ import { connectDatabase, type DatabaseClients, probeDatabase } from "../../db/c
 import type { Deps } from "../../deps.ts";
 import { renderOpenApi } from "../../openapi/render.ts";
 import { createTestedApp, startTestApp } from "../../testing/app.ts";
+import { makePrincipal } from "../../testing/membership.ts";
 import { type DocumentedOperation, listOperations } from "../../testing/operation-cases.ts";
 import { withUnreachableKube } from "../../testing/unreachable-kube.ts";
 import { createAuthenticator } from "../authentication/authenticator.ts";
@@ -25,16 +26,11 @@ afterAll(async () => {
   await unreachable.close();
 });
 
-const principal = {
-  kind: "user" as const,
-  userId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
-  issuer: "https://issuer.example",
+const principal = makePrincipal("0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11", {
   email: "alice@example.com",
   emailVerified: true,
   emailTrusted: true,
-  roles: [],
-  expiresAtMs: 0,
-};
+});
 
 const operations = listOperations(renderOpenApi());
 const secured = operations.filter((operation) => operation.secured);

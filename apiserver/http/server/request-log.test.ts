@@ -2,21 +2,14 @@ import { Hono } from "hono";
 import { expect, test } from "vitest";
 import { createLogger } from "../../../shared/program/log.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";
+import { makePrincipal } from "../../testing/membership.ts";
 import type { Principal } from "../authentication/principal.ts";
 import { TokenRefusal, toTokenError } from "../authentication/token-refusal.ts";
 import type { HttpEnv } from "../env.ts";
 import { handleError } from "../handle-error.ts";
 import { observe } from "./observe.ts";
 
-const user: Principal = {
-  kind: "user",
-  userId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
-  issuer: "https://issuer.test",
-  emailVerified: false,
-  emailTrusted: false,
-  roles: [],
-  expiresAtMs: 0,
-};
+const user = makePrincipal("0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11");
 const token: Principal = {
   kind: "token",
   tokenId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
