@@ -1,5 +1,5 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import {
@@ -18,6 +18,7 @@ import { ACCESS_QUOTA, applyObjectQuota, hasLimits } from "../organizations/inde
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { TestApp } from "../testing/app.ts";
 import { addPerson, makeOrganization, type Person, type TestIssuer } from "../testing/issuer.ts";
+import { makePrincipal } from "../testing/membership.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { clusterAccessJobs } from "./jobs.ts";
@@ -123,11 +124,14 @@ describe("the accesses of a person", () => {
     expect(left).toEqual([false, false, true, false, false, false]);
   });
 
-  test("that the platform's staff created by kubectl are not swept", async () => {
+  test("that the platform's staff created by kubectl are not swept, and read without the others", async () => {
     const id = await makeAccess({ userId: createId(), subject: "ops" }, { [LABEL_USER_ID]: "by-hand" });
     await sweep();
     expect(await holds(id)).toBe(true);
+    const listed = vi.spyOn(api.deps.kube, "listAll");
     const { body } = await asOwner("GET", `${path}/accesses/${id}`);
+    expect(await listed.mock.results[0]?.value).toHaveLength(1);
+    listed.mockRestore();
     expect(body).toMatchObject({ id, email: null, api_token_id: null });
     const place = `${path}/accesses/${id}`;
     const headers = { "if-match": '"passed"' };
@@ -226,16 +230,11 @@ describe("issuing a kubeconfig", () => {
   });
 
   test("without a Kubernetes API is 503", async () => {
-    const principal = {
-      kind: "user" as const,
-      userId: owner.userId,
-      issuer: issuer.config.issuer,
-      emailVerified: true,
-      emailTrusted: true,
-      roles: [],
-      expiresAtMs: 0,
+    const author = {
+      principal: makePrincipal(owner.userId),
+      requestId: "request-1",
+      sourceAddress: undefined,
     };
-    const author = { principal, requestId: "request-1", sourceAddress: undefined };
     const request = { id: createId(), ttlSeconds: 600 };
     await withUnreachableKube((kube) =>
       expect(

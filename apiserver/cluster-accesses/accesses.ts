@@ -1,4 +1,5 @@
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { Deps } from "../deps.ts";
 import type { Caller } from "../http/contract/caller.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
@@ -20,7 +21,7 @@ export async function listAccesses(
   cluster: ProjectedCluster,
   { cursor = "", limit }: PageRequest,
 ): Promise<FoundAccess[]> {
-  const all = await findAll(deps, cluster);
+  const all = await findAccesses(deps, cluster);
   return all
     .filter(({ id }) => id > cursor)
     .sort((left, right) => (left.id < right.id ? -1 : 1))
@@ -33,7 +34,7 @@ export async function requireAccess(
   cluster: ProjectedCluster,
   accessId: string,
 ): Promise<FoundAccess> {
-  const found = (await findAll(deps, cluster)).find(({ id }) => id === accessId);
+  const [found] = await findAccesses(deps, cluster, { labelSelector: `${LABEL_ID}=${accessId}` });
   if (found === undefined) throw notFound("access");
   return found;
 }
@@ -92,8 +93,13 @@ export function accessesOf({
   };
 }
 
-async function findAll({ kube }: Pick<Deps, "kube">, cluster: ProjectedCluster): Promise<FoundAccess[]> {
-  const accesses = await kube.listAll(clusterAccessKind, { namespace: cluster.namespace });
+/** The accesses to a cluster. Without `selected` the whole Namespace is read. */
+export async function findAccesses(
+  { kube }: Pick<Deps, "kube">,
+  cluster: ProjectedCluster,
+  selected: { labelSelector?: string } = {},
+): Promise<FoundAccess[]> {
+  const accesses = await kube.listAll(clusterAccessKind, { namespace: cluster.namespace, ...selected });
   return accesses
     .filter(({ spec }) => spec.clusterName === cluster.name)
     .flatMap((access) => toFound(access) ?? []);

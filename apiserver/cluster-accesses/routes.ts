@@ -1,4 +1,4 @@
-import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ATTEMPT_ID, LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
@@ -15,11 +15,11 @@ import type { ProjectedCluster } from "../resources/project/index.ts";
 import { requireCluster, requireNotSuspended } from "../resources/write/index.ts";
 import {
   type FoundAccess,
+  findAccesses,
   listAccesses,
   requireAccess,
   revokeAccess,
   revokeIfThere,
-  toFound,
 } from "./accesses.ts";
 import { holderOf } from "./holder.ts";
 import { issueKubeconfig } from "./issue.ts";
@@ -233,13 +233,9 @@ async function revokeAttempts(
   const left = new Map<string, FoundAccess>();
   // The access of the first attempt has its id, and no label of it when an earlier version issued it.
   for (const label of [LABEL_ATTEMPT_ID, LABEL_ID]) {
-    const place = { namespace: cluster.namespace, labelSelector: `${label}=${attemptId}` };
-    for (const access of await deps.kube.listAll(clusterAccessKind, place)) {
-      const found = toFound(access);
-      // The label of the attempt may be on anybody's.
-      const isTheirs = holderOf(access)?.userId === caller.author.principal.userId;
-      if (found !== undefined && isTheirs) left.set(found.uid, found);
-    }
+    // The label of the attempt may be on anybody's.
+    for (const found of await findAccesses(deps, cluster, { labelSelector: `${label}=${attemptId}` }))
+      if (holderOf(found.access)?.userId === caller.author.principal.userId) left.set(found.uid, found);
   }
   for (const found of left.values()) await revokeIfThere(deps, caller, cluster, found);
 }
