@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import ipaddr from "ipaddr.js";
 import { TokenBucket } from "../../../shared/program/limits.ts";
+import type { Database } from "../../db/client.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { Access, AccessControl } from "../authorization/guard.ts";
 import type { Permission } from "../authorization/permissions.ts";
@@ -46,7 +47,7 @@ interface Counter {
 export interface CredentialControl<Holder> {
   isKnown(credential: string): boolean;
   isWellFormed(credential: string): boolean;
-  authenticate(credential: string): Promise<Holder>;
+  authenticate(credential: string, db?: Database): Promise<Holder>;
 }
 
 export interface RequestLimiter {
@@ -90,15 +91,16 @@ export function createRequestLimiter(limits: RateLimits, nowMs?: () => number): 
     control: CredentialControl<Holder>,
     credential: string,
     address: string | undefined,
+    db?: Database,
   ): Promise<Holder> {
-    if (address === undefined) return control.authenticate(credential);
+    if (address === undefined) return control.authenticate(credential, db);
     const addressKey = toAddressKey(address);
     const isWellFormed = control.isWellFormed(credential);
     const state = (isWellFormed ? refusedTokens : refused).look(addressKey);
     if (!state.allowed && !control.isKnown(credential))
       throw tooMany("Too many refused credentials came from this address", state);
     try {
-      return await control.authenticate(credential);
+      return await control.authenticate(credential, db);
     } catch (error) {
       if (error instanceof ApiError && error.code === "unauthorized") {
         (isWellFormed ? refusedTokens : refused).take(addressKey);
@@ -112,12 +114,12 @@ export function createRequestLimiter(limits: RateLimits, nowMs?: () => number): 
       const stricter = rateClassOf(operation);
       return {
         ...control,
-        async authenticate(authorization) {
+        async authenticate(authorization, db) {
           // A request without a credential cannot guess one.
           const principal =
             authorization === undefined
-              ? await control.authenticate(authorization)
-              : await authenticate(control, authorization, c.get("sourceAddress"));
+              ? await control.authenticate(authorization, db)
+              : await authenticate(control, authorization, c.get("sourceAddress"), db);
           countRequest(c, counters.default, principalKey(principal), "Too many requests");
           countShared(
             c,
