@@ -161,7 +161,7 @@ test.each<{
         k8s_version: "1.34",
         node_pools: [POOL],
       }),
-    limits: { files: 69, namedFunctions: 333, statements: 29, roundTrips: 28 },
+    limits: { files: 69, namedFunctions: 333, statements: 28, roundTrips: 27 },
   },
   {
     journey: "PUT of a budget",
