@@ -87,14 +87,14 @@ app.kubernetes.io/component: {{ .component | quote }}
 {{- end -}}
 {{- end }}
 
-{{/* Environment of both programs: dict "root" $ "memory" "1Gi". */}}
+{{/* Environment of both programs: dict "root" $ "memory" "1Gi" "semiSpace" 16, the last one in MB, 8 without it. */}}
 {{- define "marina.environment" -}}
 - name: MARINA_PLATFORM_NAMESPACE
   valueFrom:
     fieldRef:
       fieldPath: metadata.namespace
 - name: NODE_OPTIONS
-  value: "--max-old-space-size={{ include "marina.heapMegabytes" .memory }} --max-semi-space-size=8"
+  value: "--max-old-space-size={{ include "marina.heapMegabytes" .memory }} --max-semi-space-size={{ .semiSpace | default 8 }}"
 # With more arenas the C library keeps the buffers of large lists.
 - name: MALLOC_ARENA_MAX
   value: "2"
