@@ -117,15 +117,15 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
       authenticate: parts.authenticator.authenticate,
       isKnown: parts.authenticator.isKnown ?? (() => false),
       isWellFormed: parts.authenticator.isWellFormed ?? (() => false),
-      async redeemTicket(ticket, path, db = deps.db) {
-        const principal = await redeemTicket(db, ticket, path, deps.now());
+      async redeemTicket(ticket, path) {
+        const principal = await redeemTicket(deps.db, ticket, path, deps.now());
         if (principal === undefined) throw invalidTicket();
         return principal;
       },
-      findMembership: (principal, orgId, db = deps.db) =>
+      findMembership: (principal, orgId) =>
         principal.kind === "token"
-          ? consumeVerifiedMembership({ db }, principal, orgId)
-          : findMembership(db, orgId, principal.userId),
+          ? consumeVerifiedMembership(deps, principal, orgId)
+          : findMembership(deps.db, orgId, principal.userId),
       async lockMembership(tx, principal, orgId) {
         // The lock first, in a separate statement: one that waited for the lock still sees the old members.
         const [, membership] = await sendTogether(

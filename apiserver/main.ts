@@ -84,7 +84,7 @@ async function run(config: Config): Promise<void> {
   hasSchema = true;
   authenticator = createAuthenticator({
     issuers,
-    bindUser: (user, groups, db = deps.db) => bindUser({ db, hooks: memberHooks }, user, groups),
+    bindUser: (user, groups) => bindUser({ db: deps.db, hooks: memberHooks }, user, groups),
     apiTokens: createApiTokenVerifier(deps),
     log,
   });

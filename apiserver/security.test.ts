@@ -9,13 +9,11 @@ import type { Principal } from "./http/authentication/principal.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import { ApiError } from "./http/errors.ts";
 import { DEFAULT_REQUEST_LIMITS, type RateLimits } from "./http/limits.ts";
-import { makePrincipal } from "./testing/membership.ts";
 import { SECURITY_ROWS } from "./testing/security-rows.ts";
 
 const REGISTRY = { kind: "distribution", notificationToken: "a secret" };
-const parts: Pick<Deps, "log" | "metrics" | "now"> & { config: object; db: object } = {
+const parts: Pick<Deps, "log" | "metrics" | "now"> & { config: object } = {
   config: { limits: DEFAULT_REQUEST_LIMITS, registry: REGISTRY },
-  db: { _: { session: { client: { forTenant: () => ({}) } } } },
   log: createLogger({ name: "test", level: "silent" }),
   metrics: createRegistry(),
   now: () => new Date(),
@@ -25,6 +23,15 @@ const app = createApp(parts as unknown as Deps, {
   operations,
   authenticator: { authenticate: () => Promise.reject(new ApiError("unauthorized", "no")) },
 });
+const PRINCIPAL: Principal = {
+  kind: "user",
+  userId: NIL_ID,
+  issuer: "https://issuer.test",
+  emailVerified: false,
+  emailTrusted: false,
+  roles: [],
+  expiresAtMs: 0,
+};
 
 /** Served in addition to the API: the document itself, its reference page, and the redirects to the page. */
 const DOCUMENT_PATHS = ["/openapi.json", "/docs", "/docs/", "/"];
@@ -138,7 +145,7 @@ test.each([
 ])("a request for a path that does not exist counts %s", async (_whose, authorization, anonymousStatus) => {
   const few = { burst: 2, perMinute: 0.001 };
   const rates = { ...DEFAULT_REQUEST_LIMITS.rates, default: few, anonymous: few };
-  const limited = createLimitedApp(rates, makePrincipal(NIL_ID));
+  const limited = createLimitedApp(rates, PRINCIPAL);
   const send = async (headers = {}) =>
     (await limited.request("/api/v1/nowhere", { headers }, socketOf("192.0.2.1"))).status;
   const statuses = [

@@ -17,12 +17,12 @@ export function createApiTokenVerifier(deps: Pick<Deps, "db" | "now">): ApiToken
   return {
     isApiToken: (text) => text.startsWith(TOKEN_PREFIX),
     isWellFormed: (text) => parseTokenId(text) !== undefined,
-    async verify(text, db = deps.db) {
+    async verify(text) {
       const id = parseTokenId(text);
       if (id === undefined) return undefined;
-      const row = await findLiveToken(db, id);
+      const row = await findLiveToken(deps.db, id);
       if (row === undefined || !matchesHash(text, row.secretHash)) return undefined;
-      await recordUse({ ...deps, db }, row);
+      await recordUse(deps, row);
       const principal = toPrincipal(row);
       verified.set(principal, row);
       return principal;

@@ -115,22 +115,15 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
     begin: <T>(run: (tx: Transaction) => Promise<T>) => begin(current, run, figures),
     forTenant(context: TenantContext) {
       const { tenant } = context;
+      const tryTake = () => slots.tryTake(tenant);
       // The signal is made when it is first asked for: most work never waits.
-      const take: Take = async () =>
-        slots.tryTake(tenant) ?? (await slots.take(tenant, context.signal).catch(throwUnawaited));
+      const take = async () => tryTake() ?? (await slots.take(tenant, context.signal).catch(throwUnawaited));
+      const share = { take, tryTake };
       return {
         options: parsed,
         forTenant: (other: TenantContext) => client.forTenant(other),
-        // A query as Drizzle uses it: awaited, or asked for `values()` right away. It is sent once the share has a connection.
-        unsafe(text: string, values?: Values) {
-          const release = slots.tryTake(tenant);
-          if (release === undefined) return waitForShare(take, () => client.unsafe(text, values));
-          const sent = client.unsafe(text, values);
-          // Later: a query of postgres.js is sent by its first `then`, and Drizzle says before what it shall return.
-          queueMicrotask(() => void sent.then(release, release));
-          return sent;
-        },
-        begin: <T>(run: (tx: Transaction) => Promise<T>) => holdConnection(take, () => client.begin(run)),
+        unsafe: (text: string, values?: Values) => withinShare(share, () => client.unsafe(text, values)),
+        begin: <T>(run: (tx: Transaction) => Promise<T>) => holdConnection(share, () => client.begin(run)),
       };
     },
   };
@@ -158,12 +151,16 @@ export function forTenant(db: PostgresJsDatabase, tenant: TenantContext): Postgr
   return new PostgresJsDatabase(dialect, new PostgresJsSession(client, dialect, undefined), undefined);
 }
 
-/** Waits for one of the connections that a tenant may hold. */
-type Take = () => Promise<() => void>;
+/** The connections that one tenant may hold. */
+interface Share {
+  take(): Promise<() => void>;
+  /** One that is free now; then as `take`. */
+  tryTake(): (() => void) | undefined;
+}
 
 /** Runs work that holds one connection, once the tenant's share has one left. */
-async function holdConnection<T>(take: Take, work: () => Promise<T>): Promise<T> {
-  const release = await take();
+async function holdConnection<T>(share: Share, work: () => Promise<T>): Promise<T> {
+  const release = await share.take();
   try {
     return await work();
   } finally {
@@ -171,10 +168,20 @@ async function holdConnection<T>(take: Take, work: () => Promise<T>): Promise<T>
   }
 }
 
-function waitForShare(take: Take, query: () => ReturnType<Sql["unsafe"]>) {
+/** A query as Drizzle uses it: awaited, or asked for `values()` right away. It is sent once the share has a connection. */
+function withinShare(share: Share, query: () => ReturnType<Sql["unsafe"]>) {
+  const release = share.tryTake();
+  if (release === undefined) return waitForShare(share, query);
+  const sent = query();
+  // Later: a query of postgres.js is sent by its first `then`, and Drizzle says before what it shall return.
+  queueMicrotask(() => void sent.then(release, release));
+  return sent;
+}
+
+function waitForShare(share: Share, query: () => ReturnType<Sql["unsafe"]>) {
   let asValues = false;
   const sent = Promise.resolve().then(() =>
-    holdConnection<unknown>(take, async () => (asValues ? query().values() : query())),
+    holdConnection<unknown>(share, async () => (asValues ? query().values() : query())),
   );
   const values = () => {
     asValues = true;

@@ -127,7 +127,7 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
   await recordConfiguredMappings(deps, memberHooks, issuers);
   const authenticator = createAuthenticator({
     issuers,
-    bindUser: (user, groups, db = deps.db) => bindUser({ db, hooks: memberHooks }, user, groups),
+    bindUser: (user, groups) => bindUser({ db: deps.db, hooks: memberHooks }, user, groups),
     apiTokens: createApiTokenVerifier(deps),
     log: deps.log,
   });

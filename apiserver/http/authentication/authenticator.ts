@@ -1,7 +1,6 @@
 import { createHash, hash, timingSafeEqual } from "node:crypto";
 import { decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "jose";
 import { createRepeatedWarning, type Logger } from "../../../shared/program/log.ts";
-import type { Database } from "../../db/client.ts";
 import { ApiError } from "../errors.ts";
 import { explainToken, show } from "./explain-token.ts";
 import type { IssuerConfig } from "./issuer-config.ts";
@@ -17,7 +16,7 @@ const CACHE_SIZE = 10_000;
 
 export interface Authenticator {
   /** Verifies the bearer token of an Authorization header. Throws 401; 503 when the issuer's keys are unavailable. */
-  authenticate(authorization: string | undefined, db?: Database): Promise<Principal>;
+  authenticate(authorization: string | undefined): Promise<Principal>;
   /** Whether this very credential was accepted before: a JSON Web Token a moment ago, an API token at its last use. */
   isKnown(authorization: string): boolean;
   /** Whether it is an API token with the right checksum; does no I/O. */
@@ -35,13 +34,13 @@ export interface ApiTokenVerifier {
   /** Whether its checksum is right; does no I/O. */
   isWellFormed(text: string): boolean;
   /** The token's principal at this moment; undefined for one that is malformed, unknown, expired or revoked. */
-  verify(text: string, db?: Database): Promise<TokenPrincipal | undefined>;
+  verify(text: string): Promise<TokenPrincipal | undefined>;
 }
 
 export interface AuthenticatorOptions {
   issuers: readonly IssuerConfig[];
   /** Records the user, with what the groups of the token give, and returns the issuer that the id belongs to. */
-  bindUser(user: UserPrincipal, groups: CarriedGroups, db?: Database): Promise<string>;
+  bindUser(user: UserPrincipal, groups: CarriedGroups): Promise<string>;
   apiTokens: ApiTokenVerifier;
   /** Gets a warning while the keys of an issuer cannot be read, at the start or later. */
   log: Pick<Logger, "warn">;
@@ -61,8 +60,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const verified = new Map<string, { principal: UserPrincipal; untilMs: number }>();
   const acceptedApiTokens = new Set<string>();
 
-  async function verifyApiToken(text: string, hash: string, db?: Database): Promise<TokenPrincipal> {
-    const principal = await options.apiTokens.verify(text, db);
+  async function verifyApiToken(text: string, hash: string): Promise<TokenPrincipal> {
+    const principal = await options.apiTokens.verify(text);
     acceptedApiTokens.delete(hash);
     if (principal === undefined) throw refuse("not an API token that is valid now");
     if (acceptedApiTokens.size >= CACHE_SIZE) {
@@ -72,9 +71,9 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     return principal;
   }
 
-  async function verify(token: string, db?: Database): Promise<UserPrincipal> {
+  async function verify(token: string): Promise<UserPrincipal> {
     const { principal, groups } = await verifyToken(token, findIssuer(issuers, token), nowMs());
-    const owner = await options.bindUser(principal, groups, db);
+    const owner = await options.bindUser(principal, groups);
     if (owner !== principal.issuer)
       throw refuse("subject of another issuer", {
         userId: principal.userId,
@@ -85,13 +84,13 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 
   return {
-    async authenticate(authorization, db) {
+    async authenticate(authorization) {
       const hash = hashOf(authorization ?? "");
       const known = verified.get(hash);
       if (known !== undefined && known.untilMs > nowMs()) return known.principal;
       const token = parseBearer(authorization);
-      if (options.apiTokens.isApiToken(token)) return verifyApiToken(token, hash, db);
-      const principal = await verify(token, db);
+      if (options.apiTokens.isApiToken(token)) return verifyApiToken(token, hash);
+      const principal = await verify(token);
       if (verified.size >= CACHE_SIZE) verified.delete(verified.keys().next().value ?? hash);
       verified.delete(hash);
       verified.set(hash, { principal, untilMs: Math.min(principal.expiresAtMs, nowMs() + CACHE_MS) });

@@ -1,4 +1,4 @@
-import type { Database, Queryable } from "../../db/client.ts";
+import type { Queryable } from "../../db/client.ts";
 import { DEFAULT_STAFF_ROLE } from "../authentication/issuer-config.ts";
 import type { Principal } from "../authentication/principal.ts";
 import { ApiError, notFound } from "../errors.ts";
@@ -17,24 +17,21 @@ export interface ConfirmedAccess {
  */
 export type Access = "signed-in" | "user" | "platform-admin" | Permission | readonly Permission[];
 
-/**
- * How the http layer identifies callers; app.ts makes it of the slices, so that http/ imports none. Statements go over `db`, by
- * default the whole pool: that of a request has its share of it, and waits for that no longer than the request does.
- */
+/** How the http layer identifies callers; app.ts makes it of the slices, so that http/ imports none. */
 export interface AccessControl {
   /** Turns an Authorization header into a principal. Throws 401 unauthorized, or 503 when an issuer is unavailable. */
-  authenticate(authorization: string | undefined, db?: Database): Promise<Principal>;
+  authenticate(authorization: string | undefined): Promise<Principal>;
   /**
    * Uses up a ticket that was issued for this path and returns its principal. Throws 401 unauthorized for one that is
    * unknown, used, expired or for another path.
    */
-  redeemTicket(ticket: string, path: string, db?: Database): Promise<Principal>;
+  redeemTicket(ticket: string, path: string): Promise<Principal>;
   /** Whether this very credential was accepted before; does no I/O. */
   isKnown(authorization: string): boolean;
   /** Whether it is an API token with the right checksum, which a guess has not; does no I/O. */
   isWellFormed(authorization: string): boolean;
   /** The principal's membership of an organization that is not deleted; undefined when there is none. */
-  findMembership(principal: Principal, orgId: string, db?: Database): Promise<Membership | undefined>;
+  findMembership(principal: Principal, orgId: string): Promise<Membership | undefined>;
   /**
    * Like findMembership, under the organization's row lock, which is held until the transaction ends; also undefined
    * for an API token whose secret has changed since it was presented. Throws 404 or 409 conflict for an organization
@@ -62,7 +59,6 @@ export async function authorize(
   access: Access,
   principal: Principal,
   orgId = "",
-  db?: Database,
 ): Promise<Membership | undefined> {
   if (access === "signed-in") return undefined;
   if (access === "platform-admin") {
@@ -73,7 +69,7 @@ export async function authorize(
     if (principal.kind === "user") return undefined;
     throw new ApiError("forbidden", "This operation is for people; an API token cannot call it.");
   }
-  const membership = await control.findMembership(principal, orgId, db);
+  const membership = await control.findMembership(principal, orgId);
   if (membership === undefined) throw notFound("organization");
   requireAnyPermission(principal, membership, typeof access === "string" ? [access] : access);
   return membership;

@@ -1,11 +1,12 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
 import { sql } from "drizzle-orm";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { CallOptions, KubeClient } from "../../../shared/kube/client.ts";
 import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { createLogger } from "../../../shared/program/log.ts";
 import { Registry } from "../../../shared/program/metrics.ts";
-import { makeMembership, makePrincipal } from "../../testing/membership.ts";
+import { makeMembership } from "../../testing/membership.ts";
+import type { Principal } from "../authentication/principal.ts";
 import type { AccessControl } from "../authorization/guard.ts";
 import type { Role } from "../authorization/permissions.ts";
 import type { HttpEnv } from "../env.ts";
@@ -20,6 +21,15 @@ import type { Router } from "./router.ts";
 import { createTenantLimits } from "./tenant-slot.ts";
 
 const ORG_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
+const PRINCIPAL: Principal = {
+  kind: "user",
+  userId: ORG_ID,
+  issuer: "https://issuer.example",
+  emailVerified: false,
+  emailTrusted: false,
+  roles: [],
+  expiresAtMs: 0,
+};
 const things = z.object({ name: z.string() }).openapi("Thing");
 
 /** An operation for admins, called with `Authorization: Bearer good`; records the steps in their order. */
@@ -46,14 +56,14 @@ function serveThing(role?: Role) {
     router.app.request(`/api/v1/organizations/${path}`, {
       headers: { authorization: `Bearer ${credential}` },
     });
-  return { steps, call, access: router.access };
+  return { steps, call };
 }
 
 function createRouter(role: Role | undefined, steps: string[]): Router {
   const access: AccessControl = {
     async authenticate(authorization) {
       if (authorization !== "Bearer good") throw new ApiError("unauthorized", "");
-      return makePrincipal(ORG_ID);
+      return PRINCIPAL;
     },
     redeemTicket: () => Promise.reject(new Error("no tickets here")),
     isKnown: () => false,
@@ -81,22 +91,21 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
   } as unknown as Router;
 }
 
-const CHANGE_THINGS = {
-  method: "delete",
-  path: "/api/v1/organizations/{orgID}/things",
-  operationId: "changeThings",
-  tag: "Things",
-  summary: "Change all things",
-  access: "clusters:delete",
-  query: z.strictObject({ dry_run: z.coerce.boolean().default(false) }),
-  responses: { 204: { description: "Changed." } },
-} as const;
-const THINGS = CHANGE_THINGS.path.replace("{orgID}", ORG_ID);
-
 const THING = `${ORG_ID}/things/${ORG_ID}`;
+const THINGS = "/api/v1/organizations/{orgID}/things";
+const DELETION = {
+  method: "delete",
+  path: THINGS,
+  operationId: "deleteThings",
+  tag: "Things",
+  summary: "Delete all things",
+  access: "clusters:delete",
+  query: z.strictObject({ dry_run: z.stringbool().default(false) }),
+  responses: { 204: { description: "Deleted." } },
+} as const;
 const deleteThings = async (router: Router, query = "") => {
   const headers = { authorization: "Bearer good" };
-  return router.app.request(THINGS + query, { method: "DELETE", headers });
+  return router.app.request(THINGS.replace("{orgID}", ORG_ID) + query, { method: "DELETE", headers });
 };
 const LONG = `${THING}?${"x".repeat(8192)}`;
 
@@ -131,17 +140,7 @@ test("a caller that is no member gets the response of a missing organization", a
   expect(await response.json()).toMatchObject({ error: { message: notFound("organization").message } });
 });
 
-test("a request whose credential is not looked up in 55 s is 503", async () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
-  const { access, call } = serveThing("admin");
-  access.authenticate = () => new Promise(() => undefined);
-  const response = call(THING, "good");
-  await vi.advanceTimersByTimeAsync(55_000);
-  expect((await response).status).toBe(503);
-});
-
-test("a handler's database and Kubernetes API are those of its tenant, in a dry run as such; that of the checks before is its caller's", async () => {
+test("a handler's database and Kubernetes API are those of its tenant, in a dry run as such", async () => {
   const tenants: unknown[] = [];
   const callers: unknown[] = [];
   const router = createRouter("admin", []);
@@ -152,11 +151,7 @@ test("a handler's database and Kubernetes API are those of its tenant, in a dry 
   router.deps.kube = {
     list: async (_kind: unknown, { tenant }: CallOptions) => void callers.push(tenant),
   } as unknown as KubeClient;
-  router.access.findMembership = async (_principal, orgId, db) => {
-    await db?.execute(sql`select 1`);
-    return makeMembership(orgId, "admin");
-  };
-  addRoute(router, CHANGE_THINGS, async (c, { deps }) => {
+  addRoute(router, DELETION, async (c, { deps }) => {
     await deps.db.execute(sql`select 1`);
     await deps.kube.list(namespaceKind);
     return c.body(null, 204);
@@ -166,14 +161,20 @@ test("a handler's database and Kubernetes API are those of its tenant, in a dry 
     { tenant: ORG_ID, isDryRun: false },
     { tenant: ORG_ID, isDryRun: true },
   ];
-  const all = expected.flatMap((tenant) => [{ tenant: "Bearer good", isDryRun: false }, tenant]);
-  expect(tenants).toMatchObject(all.map((tenant) => ({ ...tenant, signal: expect.any(AbortSignal) })));
+  expect(tenants).toMatchObject(expected.map((tenant) => ({ ...tenant, signal: expect.any(AbortSignal) })));
   expect(callers).toMatchObject(expected);
 });
 
 test("the handler of a POST must return the response of transact or runOnce", () => {
-  const responses = { 201: { description: "The thing.", body: things } };
-  const operation = { ...CHANGE_THINGS, method: "post", responses } as const;
+  const operation = {
+    method: "post",
+    path: THINGS,
+    operationId: "createThing",
+    tag: "Things",
+    summary: "Create a thing",
+    access: "clusters:create",
+    responses: { 201: { description: "The thing.", body: things } },
+  } as const;
   const router = createRouter("admin", []);
   addRoute(router, operation, (c, { transact }) =>
     transact(
@@ -190,7 +191,7 @@ test("a write whose turn comes when its caller leaves its whole share unread is 
   const limits = { ...DEFAULT_REQUEST_LIMITS, maxConcurrentWrites: 1 };
   const router: Router = { ...createRouter("admin", []), tenantLimits: createTenantLimits(limits) };
   const turns: PromiseWithResolvers<void>[] = [];
-  addRoute(router, CHANGE_THINGS, async (c) => {
+  addRoute(router, DELETION, async (c) => {
     const turn = Promise.withResolvers<void>();
     turns.push(turn);
     await turn.promise;
@@ -209,14 +210,14 @@ test("a change beyond those of its organization is 429 before its effect; reads 
   const few = { ...DEFAULT_REQUEST_LIMITS.rates, organization_change: { burst: 1, perMinute: 1 } };
   const router: Router = { ...createRouter("admin", []), limiter: createRequestLimiter(few) };
   const changes: string[] = [];
-  addRoute(router, CHANGE_THINGS, async (c) => {
+  addRoute(router, DELETION, async (c) => {
     changes.push(c.req.url);
     return c.body(null, 204);
   });
-  addRoute(router, { ...CHANGE_THINGS, method: "get" }, async (c) => c.body(null, 204));
+  addRoute(router, { ...DELETION, method: "get" }, async (c) => c.body(null, 204));
   const headers = { authorization: "Bearer good" };
   for (let n = 0; n < 3; n++) {
-    expect((await router.app.request(THINGS, { headers })).status).toBe(204);
+    expect((await router.app.request(THINGS.replace("{orgID}", ORG_ID), { headers })).status).toBe(204);
     expect((await deleteThings(router, "?dry_run=true")).status).toBe(204);
   }
   expect((await deleteThings(router)).status).toBe(204);
@@ -233,15 +234,26 @@ test("a body counts among those of its user until it is its turn, and no longer"
     bodies: createByteBudget({ maxBytes: 8000, what: "bodies" }),
   };
   const turns: PromiseWithResolvers<void>[] = [];
-  const responses = { 200: { description: "The thing.", body: things } };
-  const operation = { ...CHANGE_THINGS, method: "put", body: things, responses } as const;
-  addRoute(router, operation, async (c, { readBody }) => {
-    const thing = await readBody();
-    const turn = Promise.withResolvers<void>();
-    turns.push(turn);
-    await turn.promise;
-    return c.json(thing, 200);
-  });
+  addRoute(
+    router,
+    {
+      method: "put",
+      path: THINGS,
+      operationId: "replaceThings",
+      tag: "Things",
+      summary: "Replace all things",
+      access: "clusters:create",
+      body: things,
+      responses: { 200: { description: "The thing.", body: things } },
+    },
+    async (c, { readBody }) => {
+      const thing = await readBody();
+      const turn = Promise.withResolvers<void>();
+      turns.push(turn);
+      await turn.promise;
+      return c.json(thing, 200);
+    },
+  );
   const send = async (bytes: number) => {
     const body = JSON.stringify({ name: "a".repeat(bytes - 11) });
     const headers = {
@@ -249,7 +261,7 @@ test("a body counts among those of its user until it is its turn, and no longer"
       "content-type": "application/json",
       "content-length": String(bytes),
     };
-    const sent = router.app.request(THINGS, { method: "PUT", headers, body });
+    const sent = router.app.request(THINGS.replace("{orgID}", ORG_ID), { method: "PUT", headers, body });
     return (await sent).status;
   };
   const first = send(900);

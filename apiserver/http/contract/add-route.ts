@@ -2,8 +2,6 @@ import { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { timeout } from "hono/timeout";
-import type { Database } from "../../db/client.ts";
-import { forTenant } from "../../db/pool.ts";
 import type { Principal } from "../authentication/principal.ts";
 import {
   type Access,
@@ -21,7 +19,7 @@ import { findConsumers } from "./byte-budget.ts";
 import { type CallFor, createCall, isDryRun, toAuthor } from "./caller.ts";
 import { conditionSchema, type Operation, type PathParams, type ResponseOf } from "./operation.ts";
 import type { RequestDeps, Router } from "./router.ts";
-import { createContext, type RequestKind, runWithTenantSlot } from "./tenant-slot.ts";
+import { type RequestKind, runWithTenantSlot } from "./tenant-slot.ts";
 import { idSchema, invalidRequest, parseInput } from "./validate.ts";
 
 /** Above the 25 s of one Kubernetes write and a read after it; below the 60 s lease of an Idempotency-Key. */
@@ -54,13 +52,13 @@ export function addRoute<
     operation.method.toUpperCase(),
     [toRoutePath(operation.path)],
     ...(operation.access === "platform-admin" ? [recordStaffRequests(router, operation)] : []),
-    // The work itself goes on: see handle-error.ts for the response.
-    timeout(REQUEST_DEADLINE_MS, () => new HTTPException(503)),
     // One function for all checks: each further one in the chain costs every request four promises.
     async (c, next) => {
       c.set("input", await check(c));
       await next();
     },
+    // The work itself goes on: see handle-error.ts for the response.
+    timeout(REQUEST_DEADLINE_MS, () => new HTTPException(503)),
     // A call consists of what the very schemas in the type of the handler have validated.
     (c) =>
       runWithTenantSlot(
@@ -90,14 +88,11 @@ function createChecks(router: Router, operation: Operation): (c: Context<HttpEnv
   const isInOrganization = needsMembership(operation.access);
   return async (c) => {
     c.set("route", operation.path);
-    const tenant = c.req.header("authorization") ?? c.req.url;
-    const endsAtMs = performance.now() + REQUEST_DEADLINE_MS;
-    const db = forTenant(router.deps.db, createContext(c, "read", tenant, endsAtMs).context);
-    const principal = await authenticateCaller(c, router, operation, db);
+    const principal = await authenticateCaller(c, router, operation);
     const path = c.req.param();
     // Before the membership is looked up by it.
     if (isInOrganization) validate("path", organizationPath, path);
-    await authorizeCaller(c, router, operation, { principal, db });
+    await authorizeCaller(c, router, operation, principal);
     checkRequest(c, router.limits);
     const params = validate("path", pathSchema, path);
     // A parameter that is sent several times is a list.
@@ -175,13 +170,12 @@ async function authenticateCaller(
   c: Context<HttpEnv>,
   router: Router,
   operation: Operation,
-  db: Database,
 ): Promise<Principal> {
   const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
   const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
   const credential = ticket ?? c.req.header("authorization");
   if (credential === undefined) router.limiter.countAnonymous(c);
-  const principal = await router.limiter.limit(control, operation, c).authenticate(credential, db);
+  const principal = await router.limiter.limit(control, operation, c).authenticate(credential);
   c.set("principal", principal);
   return principal;
 }
@@ -195,7 +189,7 @@ function findTicket(c: Context<HttpEnv>): string | undefined {
 function withTicket(access: AccessControl, path: string): AccessControl {
   return {
     ...access,
-    authenticate: (ticket = "", db) => access.redeemTicket(ticket, path, db),
+    authenticate: (ticket = "") => access.redeemTicket(ticket, path),
     isKnown: () => false,
     isWellFormed: () => false,
   };
@@ -209,10 +203,10 @@ async function authorizeCaller(
   c: Context<HttpEnv>,
   router: Router,
   operation: Operation,
-  { principal, db }: { principal: Principal; db: Database },
+  principal: Principal,
 ): Promise<void> {
   const orgId = c.req.param("orgID")?.toLowerCase();
-  const membership = await authorize(router.access, operation.access, principal, orgId, db);
+  const membership = await authorize(router.access, operation.access, principal, orgId);
   c.set("membership", membership);
   if (operation.access === "platform-admin") await router.recordStaffUse(principal.userId);
   const isChange = operation.method !== "get" && c.req.query("dry_run") !== "true";

@@ -143,7 +143,7 @@ export async function runWithTenantSlot<T>(
  * The signal is made when it is first asked for: most reads never call another service. After `end` the context holds
  * nothing of the request, for a stream goes on in it for hours.
  */
-export function createContext(
+function createContext(
   c: Context<HttpEnv>,
   kind: RequestKind,
   tenant: string,

@@ -1,7 +1,6 @@
 import type { Context } from "hono";
 import ipaddr from "ipaddr.js";
 import { TokenBucket } from "../../../shared/program/limits.ts";
-import type { Database } from "../../db/client.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { Access, AccessControl } from "../authorization/guard.ts";
 import type { Permission } from "../authorization/permissions.ts";
@@ -47,7 +46,7 @@ interface Counter {
 export interface CredentialControl<Holder> {
   isKnown(credential: string): boolean;
   isWellFormed(credential: string): boolean;
-  authenticate(credential: string, db?: Database): Promise<Holder>;
+  authenticate(credential: string): Promise<Holder>;
 }
 
 export interface RequestLimiter {
@@ -91,16 +90,15 @@ export function createRequestLimiter(limits: RateLimits, nowMs?: () => number): 
     control: CredentialControl<Holder>,
     credential: string,
     address: string | undefined,
-    db?: Database,
   ): Promise<Holder> {
-    if (address === undefined) return control.authenticate(credential, db);
+    if (address === undefined) return control.authenticate(credential);
     const addressKey = toAddressKey(address);
     const isWellFormed = control.isWellFormed(credential);
     const state = (isWellFormed ? refusedTokens : refused).look(addressKey);
     if (!state.allowed && !control.isKnown(credential))
       throw tooMany("Too many refused credentials came from this address", state);
     try {
-      return await control.authenticate(credential, db);
+      return await control.authenticate(credential);
     } catch (error) {
       if (error instanceof ApiError && error.code === "unauthorized") {
         (isWellFormed ? refusedTokens : refused).take(addressKey);
@@ -114,12 +112,12 @@ export function createRequestLimiter(limits: RateLimits, nowMs?: () => number): 
       const stricter = rateClassOf(operation);
       return {
         ...control,
-        async authenticate(authorization, db) {
+        async authenticate(authorization) {
           // A request without a credential cannot guess one.
           const principal =
             authorization === undefined
-              ? await control.authenticate(authorization, db)
-              : await authenticate(control, authorization, c.get("sourceAddress"), db);
+              ? await control.authenticate(authorization)
+              : await authenticate(control, authorization, c.get("sourceAddress"));
           countRequest(c, counters.default, principalKey(principal), "Too many requests");
           countShared(
             c,
