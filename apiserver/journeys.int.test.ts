@@ -121,17 +121,17 @@ test.each<{
   {
     journey: "GET of an organization",
     prepare: async () => () => send("GET", organization),
-    limits: { files: 22, namedFunctions: 67, statements: 2, roundTrips: 2 },
+    limits: { files: 22, namedFunctions: 61, statements: 1, roundTrips: 1 },
   },
   {
     journey: "GET of an organization with an API token",
     prepare: async () => () => send("GET", organization, undefined, apiToken),
-    limits: { files: 24, namedFunctions: 84, statements: 2, roundTrips: 2 },
+    limits: { files: 24, namedFunctions: 78, statements: 1, roundTrips: 1 },
   },
   {
     journey: "PUT of an organization",
     prepare: async () => () => send("PUT", organization, { name: createId() }),
-    limits: { files: 31, namedFunctions: 136, statements: 6, roundTrips: 3 },
+    limits: { files: 31, namedFunctions: 135, statements: 5, roundTrips: 3 },
   },
   {
     journey: "GET of the quotas",

@@ -5,7 +5,7 @@ import { prepareStatement } from "../db/statement.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
 import { members } from "../members/index.ts";
-import { organizations } from "../organizations/index.ts";
+import { organizationColumns, organizations } from "../organizations/index.ts";
 import { type ApiTokenRow, apiTokens } from "./table.ts";
 
 const NEXT_VERSION = sql`${apiTokens.version} + 1`;
@@ -146,6 +146,7 @@ const selectLiveToken = prepareStatement(["id"], (db, { id }) =>
       lastUsedAt: apiTokens.lastUsedAt,
       memberId: members.id,
       creatorRole: members.role,
+      organization: organizationColumns,
     })
     .from(apiTokens)
     .innerJoin(organizations, eq(organizations.id, apiTokens.orgId))

@@ -61,7 +61,8 @@ export async function findTokenMembership(
 }
 
 function toMembership(row: LiveToken): Membership {
-  return { memberId: row.memberId, orgId: row.orgId, role: row.role, rights: rightsOfToken(row) };
+  const { memberId, orgId, organization, role } = row;
+  return { memberId, orgId, organization, role, rights: rightsOfToken(row) };
 }
 
 async function recordUse(

@@ -6,8 +6,8 @@ import { versionTag } from "../http/contract/etag.ts";
 import { type PageRequest, pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import {
-  findOrganization,
   type OrganizationRow,
+  organizationOfMembership,
   organizationPage,
   presentOrganization,
 } from "../organizations/index.ts";
@@ -70,7 +70,7 @@ function addReads(router: Router<Deps>): void {
 }
 
 async function listCallerRoles(router: Router, deps: Deps, principal: Principal): Promise<CallerRole[]> {
-  if (principal.kind === "token") return listTokenRoles(router, deps, principal);
+  if (principal.kind === "token") return listTokenRoles(router, principal);
   return listRolesOf(deps.db, principal.userId);
 }
 
@@ -92,15 +92,12 @@ async function listOrganizations(
 }
 
 /** The token's one organization; none after the token's creator left it. */
-async function listTokenRoles(
-  { access }: Router,
-  { db }: Deps,
-  principal: TokenPrincipal,
-): Promise<CallerRole[]> {
+async function listTokenRoles({ access }: Router, principal: TokenPrincipal): Promise<CallerRole[]> {
   const membership = await access.findMembership(principal, principal.orgId);
-  const organization = await findOrganization(db, principal.orgId);
-  if (membership === undefined || organization === undefined) return [];
-  return [{ organization, role: membership.role, rights: membership.rights }];
+  if (membership === undefined) return [];
+  return [
+    { organization: organizationOfMembership(membership), role: membership.role, rights: membership.rights },
+  ];
 }
 
 function addAccept(router: Router<Deps>, hooks: MemberHooks): void {

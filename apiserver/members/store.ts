@@ -25,6 +25,7 @@ const selectMembership = prepareStatement(["orgId", "userId"], (db, { orgId, use
       source: members.source,
       endsAt: members.expiresAt,
       issuer: users.issuer,
+      organization: organizationColumns,
     })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))

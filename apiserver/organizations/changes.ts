@@ -21,10 +21,10 @@ import {
   beginDeletion,
   cancelDeletion,
   insertOrganization,
-  lockOrganization,
   markDeleted,
   type NewOrganization,
   type OrganizationChange,
+  requireOrganization,
   slugTaken,
   updateSettings,
 } from "./store.ts";
@@ -131,8 +131,9 @@ export async function deleteOrganization(
 ): Promise<void> {
   const { author } = caller;
   const deletingAt = await transactAs(deps.db, caller, async (tx) => {
-    const organization = await lockOrganization(tx, orgId);
-    requireMatch(preconditions, versionTag(organization.version));
+    // Locked by the confirmation of the caller's right.
+    const { version } = await requireOrganization(tx, orgId);
+    requireMatch(preconditions, versionTag(version));
     if (await hooks.hasPendingCreates(tx, orgId)) throw notEmpty("clusters");
     return dryRun ? undefined : beginDeletion(tx, orgId);
   });

@@ -19,6 +19,7 @@ export {
   findKnownOrganizations,
   findOrganization,
   lockOrganization,
+  organizationOfMembership,
   type Quotas,
   readQuotas,
   requireOrganization,

@@ -25,7 +25,12 @@ import {
   organizationRecord,
   updateOrganizationBody,
 } from "./schema.ts";
-import { listOrganizations, type OrganizationChange, requireOrganization } from "./store.ts";
+import {
+  listOrganizations,
+  type OrganizationChange,
+  organizationOfMembership,
+  requireOrganization,
+} from "./store.ts";
 
 const tag = "Organizations";
 const COLLECTION = "/api/v1/organizations";
@@ -113,8 +118,8 @@ function addRead(router: Router<Deps>): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { deps, orgId }) => {
-      const organization = await requireOrganization(deps.db, orgId);
+    async (c, { membership }) => {
+      const organization = organizationOfMembership(membership);
       const etag = versionTag(organization.version);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentOrganization(organization), 200, { ETag: etag });
@@ -147,12 +152,12 @@ function addUpdate(router: Router): void {
       responses: { 200: { description: "The organization.", body: organizationRecord, headers: ["ETag"] } },
       errors: ["already_exists", "conflict", "precondition_failed"],
     },
-    async (c, { orgId, author, readBody, change }) => {
+    async (c, { author, readBody, change }) => {
       const body = await readBody();
       const settings = toChange(body);
       const organization = await change({
         // Locked by the confirmation of the caller's right.
-        lock: (tx) => requireOrganization(tx, orgId),
+        lock: async (_tx, confirmed) => organizationOfMembership((await confirmed).membership),
         tag: ({ version }) => versionTag(version),
         immutable: ({ id, plan }) => ({ id, plan }),
         async apply(tx, before, { requirePermission }) {

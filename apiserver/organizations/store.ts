@@ -5,6 +5,7 @@ import { isId, NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import { prepareStatement } from "../db/statement.ts";
+import type { Membership } from "../http/authorization/permissions.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type OrganizationRow, organizationColumns, organizations } from "./table.ts";
@@ -32,23 +33,26 @@ export async function requireOrganization(db: Queryable, orgId: string): Promise
   return row;
 }
 
-const selectOrganizationLocked = prepareStatement(["orgId"], (tx, { orgId }) =>
-  tx
-    .select({ row: organizationColumns, isDeleting })
-    .from(organizations)
-    .where(isExisting(orgId))
-    .for("no key update"),
+/** The organization of a membership, as it was read with that. */
+export function organizationOfMembership({
+  organization,
+}: Pick<Membership, "organization">): OrganizationRow {
+  return organization as OrganizationRow;
+}
+
+const selectIsDeletingLocked = prepareStatement(["orgId"], (tx, { orgId }) =>
+  tx.select({ isDeleting }).from(organizations).where(isExisting(orgId)).for("no key update"),
 );
 
 /**
  * Takes the organization's row lock for a change inside it, until the transaction ends. Throws 404 when it is deleted,
  * 409 conflict while it is being deleted.
  */
-export async function lockOrganization(tx: Queryable, orgId: string): Promise<OrganizationRow> {
-  const [found] = await selectOrganizationLocked(tx, { orgId });
+export async function lockOrganization(tx: Queryable, orgId: string): Promise<void> {
+  const [found] = await selectIsDeletingLocked(tx, { orgId });
   if (found === undefined) throw notFound("organization");
-  if (!found.isDeleting) return found.row;
-  throw new ApiError("conflict", "The organization is being deleted.", { retryAfterSeconds: 5 });
+  if (found.isDeleting)
+    throw new ApiError("conflict", "The organization is being deleted.", { retryAfterSeconds: 5 });
 }
 
 /**

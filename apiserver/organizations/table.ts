@@ -74,10 +74,9 @@ export const organizations = pgTable(
   ],
 );
 
-const { id, name, slug, billingEmail, vatId, createdBy, plan, version, createdAt, updatedAt } = organizations;
-const { labels, deletingAt, deletedAt, namespaceReadyAt } = organizations;
+const { id, name, slug, billingEmail, vatId, labels, plan, version, createdAt, updatedAt } = organizations;
 
-/** The columns of the organization's own record: quotas and what invoices need are read by those who need them. */
+/** The columns of the organization's own record: what else is in the row is read by those who need it. */
 export const organizationColumns = {
   id,
   name,
@@ -85,14 +84,10 @@ export const organizationColumns = {
   billingEmail,
   vatId,
   labels,
-  createdBy,
   plan,
   version,
   createdAt,
   updatedAt,
-  deletingAt,
-  deletedAt,
-  namespaceReadyAt,
 };
 
 export type OrganizationRow = Pick<typeof organizations.$inferSelect, keyof typeof organizationColumns>;

@@ -9,5 +9,5 @@ export function makePrincipal(userId: string, fields: Partial<UserPrincipal> = {
 
 /** A member with the rights of a role, of an organization that no database knows. */
 export function makeMembership(orgId: string, role: Role): Membership {
-  return { memberId: orgId, orgId, role, rights: rightsOf(role) };
+  return { memberId: orgId, orgId, organization: undefined, role, rights: rightsOf(role) };
 }

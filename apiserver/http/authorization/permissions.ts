@@ -126,6 +126,8 @@ export function rightsOfToken(token: {
 export interface Membership {
   memberId: string;
   orgId: string;
+  /** The organization's own record, which is read with it: see `organizationOfMembership` of its slice. */
+  organization: unknown;
   /** The role held there; of a token, its own. */
   role: Role;
   /** What the principal may do now. */
