@@ -124,8 +124,8 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
       },
       findMembership: (principal, orgId) =>
         principal.kind === "token"
-          ? consumeVerifiedMembership(deps, principal, orgId)
-          : findMembership(deps.db, orgId, principal.userId),
+          ? consumeVerifiedMembership({ db: deps.rightsDb }, principal, orgId)
+          : findMembership(deps.rightsDb, orgId, principal.userId),
       async lockMembership(tx, principal, orgId) {
         // The lock first, in a separate statement: one that waited for the lock still sees the old members.
         const [, membership] = await sendTogether(

@@ -14,6 +14,8 @@ export interface Deps {
   now: () => Date;
   /** Drizzle over the pool of requests; in background loops over their own. A handler's takes the share of its tenant. */
   db: Database;
+  /** Over a pool of its own, for reads of what a caller may do. */
+  rightsDb: Database;
   /** A third pool, of plain tagged queries: advisory locks, LISTEN, slow jobs. */
   sql: Sql;
   /** A handler's takes the share of its tenant, and the calls of a read or dry run end with the request. */

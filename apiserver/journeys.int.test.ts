@@ -180,7 +180,7 @@ test.each<{
     limits: { files: 33, namedFunctions: 139, statements: 19 },
   },
 ])("$journey executes no more than it did", async ({ prepare, limits }) => {
-  const databases = [api.deps.db, deliveries.db];
+  const databases = [api.deps.db, api.deps.rightsDb, deliveries.db];
   const runs: (ExecutedCode & { roundTrips: SentStatement[][] })[] = [];
   // The first run fills what is read once a process; of the others the least figures count, for a retry is no growth.
   for (let run = 0; run < 4; run += 1) {

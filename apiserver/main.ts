@@ -54,6 +54,7 @@ async function run(config: Config): Promise<void> {
     log,
     now: () => new Date(),
     db: database.db,
+    rightsDb: database.rightsDb,
     sql: database.sql,
     kube: createClient(transport),
     metrics,

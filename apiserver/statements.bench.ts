@@ -22,13 +22,13 @@ const sql = postgres(config.databaseUrl, {
   // Drizzle sends JSON as text.
   types: { json: { to: 3802, from: [114, 3802], serialize: (text: string) => text, parse: JSON.parse } },
 });
-const { db } = connectDatabase(config.databaseUrl);
+const { db, rightsDb } = connectDatabase(config.databaseUrl);
 const log = createLogger({ name: "statements", level: "error" });
 const rights = { emailVerified: true, emailTrusted: true, roles: [], expiresAtMs: Number.POSITIVE_INFINITY };
 const userId = process.argv[2] ?? "";
 const issuer = config.issuers[0]?.issuer ?? "";
 const principal: UserPrincipal = { kind: "user", userId, issuer, email: "alice@example.com", ...rights };
-const app = createApp({ config, db, log, metrics: new Registry(), now: () => new Date() } as Deps, {
+const app = createApp({ config, db, rightsDb, log, metrics: new Registry(), now: () => new Date() } as Deps, {
   authenticator: { authenticate: async () => principal },
 });
 
@@ -53,7 +53,7 @@ servePlainly(async (method, url, body) => {
 async function record(wanted: Wanted, url: string, init: { method: string; body?: string }) {
   const sentHeaders = { "content-type": "application/json", "content-length": `${init.body?.length ?? 0}` };
   const request = async () => app.request(url, { ...init, headers: sentHeaders });
-  const { result: response, roundTrips } = await recordStatements([db], request);
+  const { result: response, roundTrips } = await recordStatements([db, rightsDb], request);
   const text = await response.text();
   const headers = Object.fromEntries(response.headers);
   const organization = JSON.parse(text);

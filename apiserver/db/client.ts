@@ -26,6 +26,8 @@ const CONNECT_TIMEOUT_SECONDS = 5;
 /** One tenant may use a quarter of them: that leaves connections for its reads during two slow changes. */
 const POOL_SIZE = 16;
 const BACKGROUND_POOL_SIZE = 5;
+/** So few that under load the reads of many requests go out together, which costs less than a connection for each. */
+const RIGHTS_POOL_SIZE = 2;
 /** Between two attempts to connect: short and constant, so that the service recovers as soon as Postgres does. */
 const RECONNECT_SECONDS = 0.25;
 
@@ -33,6 +35,8 @@ export interface DatabaseClients {
   db: Database;
   /** Like `db`, over a separate pool, for background jobs. */
   backgroundDb: Database;
+  /** Like `db`, over a separate pool, for reads of what a caller may do: they wait for nothing that a tenant does. */
+  rightsDb: Database;
   sql: Sql;
   /** Counts of the pool that requests use. */
   poolFigures: Readonly<PoolFigures>;
@@ -41,9 +45,9 @@ export interface DatabaseClients {
 }
 
 /**
- * Three pools, opened at the first query: one for requests, one for background jobs, one for plain SQL. The last is
- * separate because drizzle() changes the parsers of its client, and because a slow query delays those pipelined behind
- * it.
+ * Four pools, opened at the first query: for requests, for what their callers may do, for background jobs, for plain SQL.
+ * The last is separate because drizzle() changes the parsers of its client, and because a slow query delays those
+ * pipelined behind it.
  */
 export function connectDatabase(databaseUrl: string, options: { poolSize?: number } = {}): DatabaseClients {
   const shared = {
@@ -58,6 +62,7 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
   };
   const pool = createPool(databaseUrl, { ...shared, max: options.poolSize ?? POOL_SIZE, connection });
+  const rights = createPool(databaseUrl, { ...shared, max: RIGHTS_POOL_SIZE, connection });
   const background = createPool(databaseUrl, {
     ...shared,
     max: BACKGROUND_POOL_SIZE,
@@ -72,10 +77,11 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
   return {
     db: drizzle(pool.client),
     backgroundDb: drizzle(background.client),
+    rightsDb: drizzle(rights.client),
     sql,
     poolFigures: pool.figures,
     async close() {
-      await Promise.all([pool.close(), background.close(), sql.end({ timeout: 5 })]);
+      await Promise.all([pool.close(), rights.close(), background.close(), sql.end({ timeout: 5 })]);
     },
   };
 }

@@ -227,18 +227,21 @@ describe("the connections of a pool", () => {
     await four.close();
   });
 
-  test("are not those of background jobs, which are served while requests hold all", async () => {
-    const one = connectDatabase(database.url, { poolSize: 1 });
-    const { promise: held, resolve: release } = Promise.withResolvers<void>();
-    const busy = one.db.transaction(async (tx) => {
-      await tx.execute(sql`select 1`);
-      await held;
-    });
-    await expect(one.backgroundDb.execute(sql`select 1`)).resolves.toHaveLength(1);
-    release();
-    await busy;
-    await one.close();
-  });
+  test.each(["backgroundDb", "rightsDb"] as const)(
+    "are not those of %s, which is served while requests hold all",
+    async (other) => {
+      const one = connectDatabase(database.url, { poolSize: 1 });
+      const { promise: held, resolve: release } = Promise.withResolvers<void>();
+      const busy = one.db.transaction(async (tx) => {
+        await tx.execute(sql`select 1`);
+        await held;
+      });
+      await expect(one[other].execute(sql`select 1`)).resolves.toHaveLength(1);
+      release();
+      await busy;
+      await one.close();
+    },
+  );
 });
 
 test.each(["db", "backgroundDb"] as const)(

@@ -116,6 +116,7 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
     log: changes.log ?? createTestLogger(),
     now: () => new Date(),
     db: clients.db,
+    rightsDb: clients.rightsDb,
     sql: clients.sql,
     kube: createClient(withoutCallDeadlines(transport)),
     metrics,

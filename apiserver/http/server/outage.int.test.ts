@@ -60,14 +60,14 @@ describe("every operation", () => {
   let broken: Hono<HttpEnv>;
 
   beforeAll(async () => {
-    const deps = { ...api.deps, db: unreachable.db, sql: unreachable.sql };
+    const deps = { ...api.deps, db: unreachable.db, rightsDb: unreachable.rightsDb, sql: unreachable.sql };
     const authenticator = createAuthenticator({
       issuers: [],
       bindUser: async () => principal.userId,
       apiTokens: createApiTokenVerifier(deps),
       log: deps.log,
     });
-    withoutDatabase = breakApp({ db: unreachable.db, sql: unreachable.sql }, authenticator);
+    withoutDatabase = breakApp(unreachable, authenticator);
 
     const { limits } = api.deps.config;
     // The one request that is allowed is not allowed again while the test runs.
@@ -97,7 +97,7 @@ describe("with Postgres away", () => {
   test.each([["/api/v1/organizations"], ["/api/v1/me"], [`/api/v1/organizations/${principal.userId}`]])(
     "%s is 503 with Retry-After, and reveals nothing about the database",
     async (path) => {
-      const deps = { ...api.deps, db: unreachable.db, sql: unreachable.sql };
+      const deps = { ...api.deps, db: unreachable.db, rightsDb: unreachable.rightsDb, sql: unreachable.sql };
       const app = createTestedApp(
         { ...deps, metrics: createRegistry() },
         { authenticator: { authenticate: async () => principal } },
