@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import type { ConfigMap, Secret } from "../../shared/kube/core-kinds.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 
-const GROUP = "addons.cluster.x-k8s.io";
-const VERSION = "v1beta2";
+const ADD_ONS = { group: "addons.cluster.x-k8s.io", version: "v1beta2", namespaced: true } as const;
 
 /** An object with manifests, in the Namespace of the set that names it. */
 export interface AddOnResource {
@@ -39,19 +38,15 @@ export interface ClusterResourceSetBinding extends KubeObject {
 }
 
 export const clusterResourceSetKind = defineKind<ClusterResourceSet>({
-  group: GROUP,
-  version: VERSION,
+  ...ADD_ONS,
   kind: "ClusterResourceSet",
   plural: "clusterresourcesets",
-  namespaced: true,
 });
 
 export const clusterResourceSetBindingKind = defineKind<ClusterResourceSetBinding>({
-  group: GROUP,
-  version: VERSION,
+  ...ADD_ONS,
   kind: "ClusterResourceSetBinding",
   plural: "clusterresourcesetbindings",
-  namespaced: true,
 });
 
 /**

@@ -2,7 +2,7 @@ import { defineKind, type KubeObject, type ObjectMeta } from "../../shared/kube/
 import { toKey } from "../../shared/kube/object.ts";
 
 const GROUP = "cluster.x-k8s.io";
-const VERSION = "v1beta2";
+const CAPI = { group: GROUP, version: "v1beta2", namespaced: true } as const;
 
 /** Selects the objects of Cluster API's core manager, as its release labels them. */
 export const CORE_PROVIDER_SELECTOR = "cluster.x-k8s.io/provider=cluster-api";
@@ -176,44 +176,22 @@ interface ClassVariable {
   schema?: { openAPIV3Schema?: { maxItems?: number } };
 }
 
-export const capiClusterKind = defineKind<CapiCluster>({
-  group: GROUP,
-  version: VERSION,
-  kind: "Cluster",
-  plural: "clusters",
-  namespaced: true,
-});
+export const capiClusterKind = defineKind<CapiCluster>({ ...CAPI, kind: "Cluster", plural: "clusters" });
 
 export const machineDeploymentKind = defineKind<MachineDeployment>({
-  group: GROUP,
-  version: VERSION,
+  ...CAPI,
   kind: "MachineDeployment",
   plural: "machinedeployments",
-  namespaced: true,
 });
 
-export const machineSetKind = defineKind<MachineSet>({
-  group: GROUP,
-  version: VERSION,
-  kind: "MachineSet",
-  plural: "machinesets",
-  namespaced: true,
-});
+export const machineSetKind = defineKind<MachineSet>({ ...CAPI, kind: "MachineSet", plural: "machinesets" });
 
-export const machineKind = defineKind<Machine>({
-  group: GROUP,
-  version: VERSION,
-  kind: "Machine",
-  plural: "machines",
-  namespaced: true,
-});
+export const machineKind = defineKind<Machine>({ ...CAPI, kind: "Machine", plural: "machines" });
 
 export const clusterClassKind = defineKind<ClusterClass>({
-  group: GROUP,
-  version: VERSION,
+  ...CAPI,
   kind: "ClusterClass",
   plural: "clusterclasses",
-  namespaced: true,
 });
 
 /** The condition of this type, if Cluster API has written it. */

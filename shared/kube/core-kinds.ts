@@ -33,29 +33,18 @@ export type RoleBinding = OnWire<V1RoleBinding>;
 export type ServiceAccount = OnWire<V1ServiceAccount>;
 export type Deployment = OnWire<V1Deployment>;
 
+const CORE = { group: "", version: "v1", namespaced: true } as const;
+const RBAC = { group: "rbac.authorization.k8s.io", version: "v1", namespaced: true } as const;
+
 export const namespaceKind = defineKind<Namespace>({
-  group: "",
-  version: "v1",
+  ...CORE,
   kind: "Namespace",
   plural: "namespaces",
   namespaced: false,
 });
 
-export const secretKind = defineKind<Secret>({
-  group: "",
-  version: "v1",
-  kind: "Secret",
-  plural: "secrets",
-  namespaced: true,
-});
-
-export const configMapKind = defineKind<ConfigMap>({
-  group: "",
-  version: "v1",
-  kind: "ConfigMap",
-  plural: "configmaps",
-  namespaced: true,
-});
+export const secretKind = defineKind<Secret>({ ...CORE, kind: "Secret", plural: "secrets" });
+export const configMapKind = defineKind<ConfigMap>({ ...CORE, kind: "ConfigMap", plural: "configmaps" });
 
 export const eventKind = defineKind<Event>({
   group: "events.k8s.io",
@@ -80,35 +69,22 @@ export interface ResourceQuota extends KubeObject {
 }
 
 export const resourceQuotaKind = defineKind<ResourceQuota>({
-  group: "",
-  version: "v1",
+  ...CORE,
   kind: "ResourceQuota",
   plural: "resourcequotas",
-  namespaced: true,
 });
 
-export const roleKind = defineKind<RbacRole>({
-  group: "rbac.authorization.k8s.io",
-  version: "v1",
-  kind: "Role",
-  plural: "roles",
-  namespaced: true,
-});
-
+export const roleKind = defineKind<RbacRole>({ ...RBAC, kind: "Role", plural: "roles" });
 export const roleBindingKind = defineKind<RoleBinding>({
-  group: "rbac.authorization.k8s.io",
-  version: "v1",
+  ...RBAC,
   kind: "RoleBinding",
   plural: "rolebindings",
-  namespaced: true,
 });
 
 export const serviceAccountKind = defineKind<ServiceAccount>({
-  group: "",
-  version: "v1",
+  ...CORE,
   kind: "ServiceAccount",
   plural: "serviceaccounts",
-  namespaced: true,
 });
 
 export const deploymentKind = defineKind<Deployment>({
