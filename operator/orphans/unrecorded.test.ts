@@ -41,35 +41,27 @@ function cache(...objects: KubeObject[]) {
   return { list: () => objects, get } as never;
 }
 
-test.each([
-  { what: "that a pool lists", machine: make("listed", { labels: ofPool }), count: 0 },
-  { what: "that no pool lists", machine: make("hidden", { labels: ofPool }), count: 1 },
-  {
-    what: "of this minute",
-    machine: make("young", { labels: ofPool, creationTimestamp: "2026-01-01T00:09:30Z" }),
-    count: 0,
-  },
-  {
-    what: "of a control plane",
-    machine: make("control-plane", { labels: { [LABEL_CAPI_CLUSTER]: "shop" } }),
-    count: 0,
-  },
-  {
-    what: "of a cluster that is not Marina's",
-    machine: make("foreign", { labels: { ...ofPool, [LABEL_CAPI_CLUSTER]: "other" } }),
-    count: 0,
-  },
-  {
-    what: "of an organization whose Cluster of Cluster API is gone",
-    machine: make("left", { labels: { ...ofPool, [LABEL_CAPI_CLUSTER]: "gone" } }),
-    count: 1,
-  },
-  {
-    what: "of no organization whose Cluster of Cluster API is gone",
-    machine: make("left", { namespace: "other", labels: { ...ofPool, [LABEL_CAPI_CLUSTER]: "gone" } }),
-    count: 0,
-  },
-])("a machine $what counts as unrecorded: $count", ({ machine, count }) => {
+test.each<[string, number, KubeObject]>([
+  ["that a pool lists", 0, make("listed", { labels: ofPool })],
+  ["that no pool lists", 1, make("hidden", { labels: ofPool })],
+  ["of this minute", 0, make("young", { labels: ofPool, creationTimestamp: "2026-01-01T00:09:30Z" })],
+  ["of a control plane", 0, make("control-plane", { labels: { [LABEL_CAPI_CLUSTER]: "shop" } })],
+  [
+    "of a cluster that is not Marina's",
+    0,
+    make("foreign", { labels: { ...ofPool, [LABEL_CAPI_CLUSTER]: "other" } }),
+  ],
+  [
+    "of an organization whose Cluster of Cluster API is gone",
+    1,
+    make("left", { labels: { ...ofPool, [LABEL_CAPI_CLUSTER]: "gone" } }),
+  ],
+  [
+    "of no organization whose Cluster of Cluster API is gone",
+    0,
+    make("left", { namespace: "other", labels: { ...ofPool, [LABEL_CAPI_CLUSTER]: "gone" } }),
+  ],
+])("a machine %s counts as unrecorded: %i", (_what, count, machine) => {
   const caches = {
     clusters: cache(),
     nodePools: cache(make("web", {}, { machines: [{ uid: "listed" }] })),
