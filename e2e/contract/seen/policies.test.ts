@@ -52,8 +52,7 @@ async function countDecisions(world: World, change: object): Promise<number> {
 }
 
 test("RBAC is asked about a change only where what is reserved or schedules a deletion changes", async () => {
-  const opened = await openWorld();
-  const { world } = opened;
+  const world = await openWorld();
   try {
     await make(world, "clusters/asked", {});
     const [free, reserved, ending]: [number[], number[], number[]] = [[], [], []];
@@ -68,6 +67,6 @@ test("RBAC is asked about a change only where what is reserved or schedules a de
       expect(more - once).toBeGreaterThan(0.5);
     }
   } finally {
-    await opened.close();
+    await world.close();
   }
 });

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../program/id.ts";
 import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../names.ts";
 import { openWorld, pathOf, type Writer } from "./testing.ts";
@@ -15,19 +16,12 @@ import {
   type Request,
   remove,
   replace,
-  type World,
 } from "./testing-attempts.ts";
 
 /** Keeps what is deleted in its place. */
 const KEEP = "example.com/keep";
 
-let world: World;
-
-beforeAll(async () => {
-  const opened = await openWorld();
-  world = opened.world;
-  return () => opened.close();
-});
+const world = setUp(openWorld);
 
 /**
  * Creates an object, deletes it if `deleted`, and sends the attempt to it. A running operator may act on the object

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../program/id.ts";
 import {
   ANNOTATION_AUTHORIZED_CIDRS,
@@ -23,7 +24,6 @@ import {
   merge,
   type Request,
   replace,
-  type World,
 } from "./testing-attempts.ts";
 import {
   annotation,
@@ -41,16 +41,13 @@ import {
   writesOf,
 } from "./testing-tables.ts";
 
-let world: World;
+const world = setUp(openWorld);
 
 /** What the role `marina-engineer` reaches. */
 beforeAll(async () => {
-  const opened = await openWorld();
-  world = opened.world;
   await make(world, "clusters/bare", {});
   await make(world, "nodepools/bare", {});
   await make(world, "clusteraccesses/bare", { finalizers: [FINALIZER] });
-  return () => opened.close();
 });
 
 const GIVEN = "are given by Marina: leave them out";

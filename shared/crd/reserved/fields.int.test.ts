@@ -1,4 +1,5 @@
 import { beforeAll, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../program/id.ts";
 import {
   ANNOTATION_DELETE_MISSING_POOLS,
@@ -27,7 +28,6 @@ import {
   remove,
   replace,
   update,
-  type World,
 } from "./testing-attempts.ts";
 
 const USER = createId();
@@ -42,11 +42,9 @@ const HOLDER = {
 const REGISTRATION = { [LABEL_REGISTRATION]: "fluxSecret" };
 const REPLACE = `${ANNOTATION_REPLACE_PREFIX}node-1`;
 
-let world: World;
+const world = setUp(openWorld);
 
 beforeAll(async () => {
-  const opened = await openWorld();
-  world = opened.world;
   await make(world, "clusters/shop", { spec: { credentialsGeneration: 3 } });
   await make(world, "clusters/plain", {});
   await make(world, "clusters/quiet", { spec: { suspend: true } });
@@ -59,7 +57,6 @@ beforeAll(async () => {
   await make(world, "clusteraccesses/jane", { labels: HOLDER, finalizers: [FINALIZER], spec });
   const confirmed = { annotations: { [ANNOTATION_IDENTITY]: "refused" }, finalizers: [FINALIZER], spec };
   await make(world, "clusteraccesses/joe", confirmed);
-  return () => opened.close();
 });
 
 const annotate = (name: string, value: string | null) => ({ metadata: { annotations: { [name]: value } } });

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../program/id.ts";
 import {
   ANNOTATION_AUTHORIZED_CIDRS,
@@ -25,7 +26,6 @@ import {
   make,
   merge,
   remove,
-  type World,
 } from "./testing-attempts.ts";
 import {
   annotation,
@@ -45,17 +45,14 @@ import {
 
 const ID = createId();
 
-let world: World;
+const world = setUp(openWorld);
 
 /** What the role `marina-gitops` reaches in its Namespace, and an access, which it does not reach. */
 beforeAll(async () => {
-  const opened = await openWorld();
-  world = opened.world;
   await make(world, "clusters/bare", {});
   await make(world, "nodepools/bare", {});
   await make(world, "clusters/kept", { spec: { deletionProtection: true } });
   await make(world, "clusteraccesses/jane", { finalizers: [FINALIZER], spec: { ttlSeconds: 604_800 } });
-  return () => opened.close();
 });
 
 const GIVEN = "are given by Marina: leave them out";

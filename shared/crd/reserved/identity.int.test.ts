@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../program/id.ts";
 import { ANNOTATION_IDENTITY, LABEL_ID, LABEL_ORG_ID } from "../names.ts";
 import { openWorld } from "./testing.ts";
@@ -12,7 +13,6 @@ import {
   make,
   merge,
   replace,
-  type World,
 } from "./testing-attempts.ts";
 
 const ID = createId();
@@ -26,12 +26,10 @@ const GIVEN = "are given by Marina: leave them out";
 const NEVER = "cannot be changed once it is set";
 const NO_RIGHT = "attack:";
 
-let world: World;
+const world = setUp(openWorld);
 
 /** `shop` and `web` have ids that their status holds, `young` has one that it does not hold, and `bare` has none. */
 beforeAll(async () => {
-  const opened = await openWorld();
-  world = opened.world;
   await make(world, "clusters/shop", { ...own, status: { id: ID } });
   await make(world, "nodepools/web", { labels: { [LABEL_ID]: POOL_ID }, status: { id: POOL_ID } });
   await make(world, "clusters/young", { labels: { [LABEL_ID]: createId(), [LABEL_ORG_ID]: ORG } });
@@ -40,7 +38,6 @@ beforeAll(async () => {
   // The operator deletes an access that has expired.
   const spec = { ttlSeconds: 604_800 };
   await make(world, "clusteraccesses/jane", { labels: { [LABEL_ID]: createId() }, spec });
-  return () => opened.close();
 });
 
 const OUTSIDERS = ["gitops", "engineer", "breakGlass", "namesake", "neighbour"] as const;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { ANNOTATION_AUTHORIZED_CIDRS, ANNOTATION_IDENTITY, ANNOTATION_REQUEST_ID } from "../names.ts";
 import { openWorld } from "./testing.ts";
 import {
@@ -14,7 +15,6 @@ import {
   remove,
   replace,
   update,
-  type World,
 } from "./testing-attempts.ts";
 
 const marked = { annotations: { [ANNOTATION_REQUEST_ID]: "request-1" } };
@@ -36,12 +36,10 @@ const rateLimited = { network: { apiServerRateLimit: { maxConnectionsPerSecond: 
 /** Another manager's entry, which no later write is newer than. */
 const ofFuture = entryOf("tool-1", "2200-01-01T00:00:00Z");
 
-let world: World;
+const world = setUp(openWorld);
 
 /** `shop` and `web` were made by REST. */
 beforeAll(async () => {
-  const opened = await openWorld();
-  world = opened.world;
   await make(world, "clusters/shop", { ...marked, ...backedUp });
   await make(world, "nodepools/web", { ...marked, ...backedUp });
   await make(world, "clusters/now", { managedFields: [ofFuture], spec: rateLimited });
@@ -51,7 +49,6 @@ beforeAll(async () => {
   await make(world, "clusteraccesses/bare", { spec: { ttlSeconds: 604_800 } });
   await make(world, "storageinventories/shared-storage", {});
   await make(world, "nodepools/crowded", { managedFields: [bloatedEntry("tool-1", 60)] });
-  return () => opened.close();
 });
 
 /** An entry of about so many thousand characters, for fields that the object need not have. */

@@ -1,15 +1,8 @@
 import { beforeAll, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { ANNOTATION_HOLD, FINALIZER, MANAGER_OPERATOR_STATUS } from "../names.ts";
 import { openWorld, pathOf } from "./testing.ts";
-import {
-  type Attempt,
-  expectAnswer,
-  jsonPatch,
-  make,
-  merge,
-  type Request,
-  type World,
-} from "./testing-attempts.ts";
+import { type Attempt, expectAnswer, jsonPatch, make, merge, type Request } from "./testing-attempts.ts";
 
 const FULL = "metadata has at most 64 labels";
 const CROWDED = "65,536 characters of managedFields";
@@ -45,12 +38,10 @@ const observed = {
   ],
 };
 
-let world: World;
+const world = setUp(openWorld);
 
 /** `full` has as much as others may set, and what Marina has added to it; `crowded` has more than others may add. */
 beforeAll(async () => {
-  const opened = await openWorld();
-  world = opened.world;
   const full = { labels: labelled(66), annotations: annotated, finalizers: held };
   for (const path of ["clusters/full", "nodepools/full"]) await make(world, path, full, "apiserver");
   for (const path of ["clusters/crowded", "nodepools/crowded"]) await make(world, path, crowded, "apiserver");
@@ -64,7 +55,6 @@ beforeAll(async () => {
         contentType: "application/merge-patch+json",
         body: { metadata: { finalizers: null } },
       });
-    await opened.close();
   };
 });
 

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import {
   ANNOTATION_ALLOWED_REGISTRATION,
   ANNOTATION_QUOTAS,
@@ -7,7 +8,6 @@ import {
   LABEL_PROTECTED,
 } from "../names.ts";
 import { openWorld, type RawRequest, WRITERS, type Writer } from "./testing.ts";
-import type { World } from "./testing-attempts.ts";
 
 const ORG = randomUUID();
 const NAME = `org-${ORG}`;
@@ -15,12 +15,10 @@ const LABELLED = `team-${ORG}`;
 /** Namespaces of other organizations that hold what is protected. */
 const MARKED = { cluster: `org-${randomUUID()}`, pool: `org-${randomUUID()}`, other: `org-${randomUUID()}` };
 
-let world: World;
+const world = setUp(openWorld);
 
 /** One Namespace that has the name of an organization's, and one that has its label. */
 beforeAll(async () => {
-  const opened = await openWorld();
-  world = opened.world;
   for (const metadata of [
     { name: NAME, annotations: { [ANNOTATION_QUOTAS]: "{}" } },
     { name: LABELLED, labels: { [LABEL_ORG_ID]: ORG } },
@@ -53,7 +51,6 @@ beforeAll(async () => {
     }
     for (const name of [NAME, LABELLED, ...Object.values(MARKED)])
       await world.send("admin", { method: "DELETE", path: `/api/v1/namespaces/${name}` });
-    await opened.close();
   };
 });
 

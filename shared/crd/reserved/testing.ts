@@ -117,10 +117,7 @@ const OWN_ROLES = [
 ];
 
 /** A Namespace of no organization, which the operator leaves alone, with the writers bound to the roles of the chart. */
-export async function openWorld(): Promise<{
-  world: { send: Send; namespace: string };
-  close(): Promise<void>;
-}> {
+export async function openWorld(): Promise<{ send: Send; namespace: string; close(): Promise<void> }> {
   const impersonation = openImpersonation();
   const { send } = impersonation;
   const namespace = `attacked-${randomUUID().slice(0, 8)}`;
@@ -141,7 +138,8 @@ export async function openWorld(): Promise<{
     await waitFor(`the rights of ${writer}`, () => isBound(send, writer, namespace));
   }
   return {
-    world: { send, namespace },
+    send,
+    namespace,
     async close() {
       await send("admin", { method: "DELETE", path: `/api/v1/namespaces/${namespace}` });
       await impersonation.close();
