@@ -1,5 +1,5 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import {
@@ -15,40 +15,31 @@ import { mintFor } from "../api-tokens/testing.ts";
 import { auditLog } from "../audit/table.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { ACCESS_QUOTA, applyObjectQuota, hasLimits } from "../organizations/index.ts";
-import type { ProjectedCluster } from "../resources/project/index.ts";
-import type { TestApp } from "../testing/app.ts";
-import { addPerson, makeOrganization, type Person, type TestIssuer } from "../testing/issuer.ts";
+import { addPerson, makeOrganization, type Person } from "../testing/issuer.ts";
 import { makePrincipal } from "../testing/membership.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { clusterAccessJobs } from "./jobs.ts";
-import { makeAccessObject, reportReady, startAccessService, waitForRevocations } from "./testing.ts";
+import { makeAccessObject, reportReady, setUpAccessService, waitForRevocations } from "./testing.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
-let orgId: string;
-let owner: Person;
 let path: string;
-let cluster: ProjectedCluster;
-
-beforeAll(async () => {
-  ({
-    api,
-    issuer,
-    orgId,
-    owner,
-    clusters: [cluster],
-  } = await startAccessService("Opened"));
-  path = `/api/v1/organizations/${orgId}/clusters/${cluster.id}`;
+const {
+  api,
+  issuer,
+  org,
+  owner,
+  clusters: [cluster],
+} = setUpAccessService("Opened");
+beforeAll(() => {
+  path = `/api/v1/organizations/${org.id}/clusters/${cluster.id}`;
 });
-afterAll(() => api.close());
 
 const makeAccess = (person: { userId: string; subject?: string }, labels?: Record<string, string>) =>
   makeAccessObject(api.deps, cluster, person, labels);
 
 /** Whether an access is there and stays, once nothing is left to be revoked. */
 async function holds(id: string): Promise<boolean> {
-  await waitForRevocations(api.deps, orgId);
+  await waitForRevocations(api.deps, org.id);
   const found = await api.deps.kube.listAll(clusterAccessKind, {
     namespace: cluster.namespace,
     labelSelector: `${LABEL_ID}=${id}`,
@@ -62,13 +53,13 @@ async function sweep(): Promise<void> {
 
 async function addMember(role: "member" | "admin" = "member"): Promise<Person & { memberId: string }> {
   const person = await issuer.createPerson();
-  return { ...person, memberId: await addPerson(api.deps, orgId, person, role) };
+  return { ...person, memberId: await addPerson(api.deps, org.id, person, role) };
 }
 
 const asOwner = (method: string, place: string, body?: object) =>
   api.request(method, place, { token: owner.token, ...(body === undefined ? {} : { body }) });
 const memberPath = ({ memberId }: { memberId: string }) =>
-  `/api/v1/organizations/${orgId}/members/${memberId}`;
+  `/api/v1/organizations/${org.id}/members/${memberId}`;
 
 describe("the accesses of a person", () => {
   test("end with the membership", async () => {
@@ -96,10 +87,10 @@ describe("the accesses of a person", () => {
 
   test("that an API token requested end with the token", async () => {
     const member = await addMember();
-    const token = await mintFor(api.deps, member, orgId, { role: "member", scopes: ["clusters:access"] });
+    const token = await mintFor(api.deps, member, org.id, { role: "member", scopes: ["clusters:access"] });
     const its = await makeAccess(member, { [LABEL_API_TOKEN_ID]: token.id });
     const own = await makeAccess(member);
-    const revoked = await api.request("DELETE", `/api/v1/organizations/${orgId}/api-tokens/${token.id}`, {
+    const revoked = await api.request("DELETE", `/api/v1/organizations/${org.id}/api-tokens/${token.id}`, {
       token: member.token,
     });
     expect(revoked.status).toBe(204);
@@ -112,7 +103,7 @@ describe("the accesses of a person", () => {
     const { sql } = api.deps;
     await sql`delete from members where id = ${removed.memberId}`;
     await sql`update members set role = 'billing' where id = ${demoted.memberId}`;
-    const token = await mintFor(api.deps, untouched, orgId, { role: "member", scopes: ["clusters:access"] });
+    const token = await mintFor(api.deps, untouched, org.id, { role: "member", scopes: ["clusters:access"] });
     const its = await makeAccess(untouched, { [LABEL_API_TOKEN_ID]: token.id });
     await sql`update api_tokens set revoked_at = now() where id = ${token.id}`;
     // A label does not make it another organization's.
@@ -198,12 +189,12 @@ describe("revoking an access", () => {
 
 test("the administrators that Marina did not make are shown as they were last read, and what they may be", async () => {
   const read = () => api.request("GET", `${path}/accesses/foreign`, { token: owner.token });
-  await reportReady(api.deps, orgId, cluster.id);
+  await reportReady(api.deps, org.id, cluster.id);
   expect((await read()).body).toMatchObject({ count: null, names: [], observed_at: null });
   const foreignAdmins = { count: 21, names: ["ci", "kube-system/ann"], observedAt: "2026-11-21T09:00:00Z" };
-  await reportReady(api.deps, orgId, cluster.id, { foreignAdmins });
+  await reportReady(api.deps, org.id, cluster.id, { foreignAdmins });
   expect((await read()).body).toEqual({
-    org_id: orgId,
+    org_id: org.id,
     cluster_id: cluster.id,
     count: 21,
     names: ["ci", "kube-system/ann"],
@@ -285,7 +276,7 @@ describe("issuing a kubeconfig", () => {
 
   test("is not for viewers", async () => {
     const viewer = await issuer.createPerson();
-    await addPerson(api.deps, orgId, viewer, "viewer");
+    await addPerson(api.deps, org.id, viewer, "viewer");
     for (const [method, place] of [
       ["POST", `${path}/kubeconfig`],
       ["GET", `${path}/accesses`],

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { createGroupPerson, mapGroup, passTime, runGroupJobs } from "../members/groups/testing.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
-import type { TestApp } from "../testing/app.ts";
-import { answerInvitation, type Person, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
+import { answerInvitation, type Person } from "../testing/issuer.ts";
 import { clusterAccessJobs } from "./jobs.ts";
 import { runRevocations } from "./revocations.ts";
 import {
@@ -11,26 +10,17 @@ import {
   issueSigned,
   makeAccessObject,
   reportReady,
-  startAccessService,
+  setUpAccessService,
   waitForRevocations,
 } from "./testing.ts";
 
 const TWO_DAYS_SECONDS = 2 * 86_400;
-let issuer: TestIssuer;
-let api: TestApp;
-let org: TestOrganization;
-let cluster: ProjectedCluster;
-let other: ProjectedCluster;
-
-beforeAll(async () => {
-  ({
-    api,
-    issuer,
-    org,
-    clusters: [cluster, other],
-  } = await startAccessService("Opened", "Other"));
-});
-afterAll(() => api.close());
+const {
+  api,
+  issuer,
+  org,
+  clusters: [cluster, other],
+} = setUpAccessService("Opened", "Other");
 
 const as = ({ token }: Pick<Person, "token">, method: string, path: string, body?: object) =>
   api.request(method, `${org.path}${path}`, { token, ...(body === undefined ? {} : { body }) });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
@@ -8,23 +8,13 @@ import { author } from "../clusters/create/testing.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { ApiError } from "../http/errors.ts";
 import { type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
-import type { TestApp } from "../testing/app.ts";
-import type { Person } from "../testing/issuer.ts";
 import { issueKubeconfig } from "./issue.ts";
-import { holdsAccess, keepSigned, makeAccessObject, reportReady, startAccessService } from "./testing.ts";
+import { holdsAccess, keepSigned, makeAccessObject, reportReady, setUpAccessService } from "./testing.ts";
 
-let api: TestApp;
-let orgId: string;
-let owner: Person;
-let clusters: readonly ProjectedCluster[];
-
-beforeAll(async () => {
-  ({ api, orgId, owner, clusters } = await startAccessService("a", "b", "c", "d"));
-});
+const { api, org, owner, clusters } = setUpAccessService("a", "b", "c", "d");
 afterAll(async () => {
   // A request finds none that the projection takes for deleted.
   for (const { namespace, name } of clusters) await api.deps.kube.delete(clusterKind, namespace, name);
-  await api.close();
 });
 
 test.each([
@@ -33,10 +23,10 @@ test.each([
 ])("a repeated request %s", async (_what, key, isUnlabelled) => {
   const { sql } = api.deps;
   const cluster = clusters[3] as ProjectedCluster;
-  await reportReady(api.deps, orgId, cluster.id);
+  await reportReady(api.deps, org.id, cluster.id);
   // Until a new Namespace has accesses at all: a refusal would be kept.
   await makeAccessObject(api.deps, cluster, owner);
-  const path = `/api/v1/organizations/${orgId}/clusters/${cluster.id}/kubeconfig`;
+  const path = `/api/v1/organizations/${org.id}/clusters/${cluster.id}/kubeconfig`;
   const headers = { "idempotency-key": key };
   const done = new AbortController();
   const signed = keepSigned(api.deps, cluster.namespace, owner.userId, done.signal);
@@ -99,7 +89,7 @@ test.each<[string, string, number, End]>([
   "a kubeconfig of a cluster that %s meanwhile is %s, and leaves no access",
   async (_what, code, index, end) => {
     const { id, namespace } = clusters[index] as ProjectedCluster;
-    const cluster = await reportReady(api.deps, orgId, id);
+    const cluster = await reportReady(api.deps, org.id, id);
     const { object, deleted } = end({ ...cluster, resourceVersion: cluster.resourceVersion + 1n });
     await api.deps.db.transaction((tx) => projectObservations(tx, [{ object, deleted: deleted === true }]));
     const done = new AbortController();

@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
@@ -11,26 +11,24 @@ import type { Deps } from "../deps.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { ApiError } from "../http/errors.ts";
-import type { ProjectedCluster } from "../resources/project/index.ts";
 import { writeIntents } from "../resources/table.ts";
 import { writeIntentJobs } from "../resources/write/index.ts";
-import type { TestApp } from "../testing/app.ts";
 import { makePrincipal } from "../testing/membership.ts";
 import { issueKubeconfig } from "./issue.ts";
-import { holdsAccess, startAccessService } from "./testing.ts";
+import { holdsAccess, setUpAccessService } from "./testing.ts";
 
-let api: TestApp;
+const {
+  api,
+  issuer,
+  owner,
+  clusters: [cluster],
+} = setUpAccessService("Opened");
 let author: Author;
-let cluster: ProjectedCluster;
 
-beforeAll(async () => {
-  const service = await startAccessService("Opened");
-  ({ api } = service);
-  [cluster] = service.clusters;
-  const principal = makePrincipal(service.owner.userId, { issuer: service.issuer.config.issuer });
+beforeAll(() => {
+  const principal = makePrincipal(owner.userId, { issuer: issuer.config.issuer });
   author = { principal, requestId: "request-1", sourceAddress: undefined };
 });
-afterAll(() => api.close());
 
 function sign(access: ClusterAccess): ClusterAccess {
   const condition = { type: "Ready" as const, status: "True" as const, reason: "Issued", message: "" };

@@ -1,5 +1,5 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_API_TOKEN_ID, LABEL_API_TOKEN_VERSION } from "../../shared/crd/names.ts";
@@ -8,9 +8,7 @@ import { createLogger } from "../../shared/program/log.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { addAuditPartitions } from "../audit/store.ts";
 import { auditLog } from "../audit/table.ts";
-import type { ProjectedCluster } from "../resources/project/index.ts";
-import type { TestApp } from "../testing/app.ts";
-import { addPerson, type Person, type TestIssuer } from "../testing/issuer.ts";
+import { addPerson, type Person } from "../testing/issuer.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { runRevocations } from "./revocations.ts";
 import {
@@ -18,46 +16,36 @@ import {
   issueSigned,
   makeAccessObject,
   reportReady,
-  startAccessService,
+  setUpAccessService,
   waitForRevocations,
 } from "./testing.ts";
 
 const DAY_MS = 86_400_000;
-let issuer: TestIssuer;
-let api: TestApp;
-let orgId: string;
-let owner: Person;
-let cluster: ProjectedCluster;
-let other: ProjectedCluster;
-
-beforeAll(async () => {
-  ({
-    api,
-    issuer,
-    orgId,
-    owner,
-    clusters: [cluster, other],
-  } = await startAccessService("Opened", "Other"));
-});
-afterAll(() => api.close());
+const {
+  api,
+  issuer,
+  org,
+  owner,
+  clusters: [cluster, other],
+} = setUpAccessService("Opened", "Other");
 
 const as = ({ token }: Pick<Person, "token">, method: string, path: string, body?: object) =>
-  api.request(method, `/api/v1/organizations/${orgId}${path}`, {
+  api.request(method, `/api/v1/organizations/${org.id}${path}`, {
     token,
     ...(body === undefined ? {} : { body }),
   });
 
 async function addMember(): Promise<Person & { memberId: string }> {
   const person = await issuer.createPerson();
-  return { ...person, memberId: await addPerson(api.deps, orgId, person, "member") };
+  return { ...person, memberId: await addPerson(api.deps, org.id, person, "member") };
 }
 
 const mint = (creator: Person) =>
-  mintFor(api.deps, creator, orgId, { role: "member", scopes: ["clusters:access"] });
+  mintFor(api.deps, creator, org.id, { role: "member", scopes: ["clusters:access"] });
 
 /** Downloads the admin kubeconfig of a cluster. */
 async function download(token: string, { id } = cluster): Promise<void> {
-  await reportReady(api.deps, orgId, id);
+  await reportReady(api.deps, org.id, id);
   const response = await as({ token }, "GET", `/clusters/${id}/kubeconfig`);
   if (response.status !== 200) throw new Error(JSON.stringify(response.body));
 }
@@ -72,7 +60,7 @@ async function countRaises(action: () => Promise<{ status: number }>): Promise<[
   const before = [await readGeneration(cluster), await readGeneration(other)] as const;
   const { status } = await action();
   expect([200, 204]).toContain(status);
-  await waitForRevocations(api.deps, orgId);
+  await waitForRevocations(api.deps, org.id);
   return [(await readGeneration(cluster)) - before[0], (await readGeneration(other)) - before[1]];
 }
 
@@ -84,7 +72,7 @@ describe("the admin kubeconfig that a person downloaded", () => {
     await download(owner.token, other);
     const requestId = createId();
     const raises = await countRaises(() =>
-      api.request("DELETE", `/api/v1/organizations/${orgId}/members/${member.memberId}`, {
+      api.request("DELETE", `/api/v1/organizations/${org.id}/members/${member.memberId}`, {
         token: owner.token,
         headers: { "x-request-id": requestId },
       }),
@@ -123,7 +111,7 @@ describe("the admin kubeconfig that a person downloaded", () => {
       at,
       actor: { kind: "user", userId: member.userId, email: null },
       action: "cluster.kubeconfig",
-      orgId,
+      orgId: org.id,
       targetKind: "cluster",
       targetId: cluster.id,
       result: "done",
@@ -162,7 +150,7 @@ describe("a kubeconfig that an API token got", () => {
     const old = await makeAccessObject(api.deps, cluster, member, labels(1));
     const recent = await makeAccessObject(api.deps, cluster, member, labels(2));
     expect((await as(member, "POST", `/api-tokens/${its.id}/rotate`)).status).toBe(200);
-    await waitForRevocations(api.deps, orgId);
+    await waitForRevocations(api.deps, org.id);
     expect([await holds(old), await holds(recent)]).toEqual([false, true]);
   });
 
@@ -185,7 +173,7 @@ test("a revocation that the Kubernetes API does not take is tried again until it
   const { db, sql } = api.deps;
   // As a process leaves them that ends right after the commit.
   await sql`insert into kubeconfig_revocations (id, org_id, user_id, cluster_id, origin)
-    select gen_random_uuid(), ${orgId}, subject.user_id, subject.cluster_id, ${sql.json({
+    select gen_random_uuid(), ${org.id}, subject.user_id, subject.cluster_id, ${sql.json({
       principal: { kind: "user", userId: owner.userId },
       requestId: "request-1",
     })}
@@ -193,9 +181,9 @@ test("a revocation that the Kubernetes API does not take is tried again until it
   await withUnreachableKube((kube) => runRevocations({ ...api.deps, kube }));
   expect([await holds(id), await readGeneration()]).toEqual([true, before]);
   await waitFor("an attempt that succeeds", async () => {
-    await sql`update kubeconfig_revocations set lease_expires_at = now() where org_id = ${orgId}`;
+    await sql`update kubeconfig_revocations set lease_expires_at = now() where org_id = ${org.id}`;
     await runRevocations({ ...api.deps, db });
-    return (await sql`select from kubeconfig_revocations where org_id = ${orgId}`).length === 0;
+    return (await sql`select from kubeconfig_revocations where org_id = ${org.id}`).length === 0;
   });
   expect([await holds(id), await readGeneration()]).toEqual([false, before + 1]);
 });
@@ -205,20 +193,20 @@ test("a process that dies after it has raised a generation leaves a revocation t
   const before = await readGeneration();
   const principal = { kind: "user", userId: owner.userId };
   await sql`insert into kubeconfig_revocations (id, org_id, cluster_id, origin)
-    values (gen_random_uuid(), ${orgId}, ${cluster.id}, ${sql.json({ principal, requestId: createId() })})`;
+    values (gen_random_uuid(), ${org.id}, ${cluster.id}, ${sql.json({ principal, requestId: createId() })})`;
   // As if it had taken longer than its claim.
   const lose = () => sql`update kubeconfig_revocations
-    set claim_id = null, lease_expires_at = now() + interval '1 hour' where org_id = ${orgId}`;
+    set claim_id = null, lease_expires_at = now() + interval '1 hour' where org_id = ${org.id}`;
   const jsonPatch: typeof kube.jsonPatch = async (...args) => {
     const written = await kube.jsonPatch(...args);
     await lose();
     return written;
   };
-  await runRevocations({ ...api.deps, kube: { ...kube, jsonPatch } }, { orgId });
+  await runRevocations({ ...api.deps, kube: { ...kube, jsonPatch } }, { orgId: org.id });
   expect(await readGeneration()).toBe(before + 1);
-  await sql`update kubeconfig_revocations set lease_expires_at = now() where org_id = ${orgId}`;
-  await runRevocations(api.deps, { orgId });
-  await waitForRevocations(api.deps, orgId);
+  await sql`update kubeconfig_revocations set lease_expires_at = now() where org_id = ${org.id}`;
+  await runRevocations(api.deps, { orgId: org.id });
+  await waitForRevocations(api.deps, org.id);
   expect(await readGeneration()).toBe(before + 1);
 });
 
@@ -230,7 +218,7 @@ describe("a revocation of many accesses", () => {
     for (let count = 0; count < 2; count++) await makeAccessObject(api.deps, cluster, member);
     const principal = { kind: "user", userId: owner.userId };
     await sql`insert into kubeconfig_revocations (id, org_id, user_id, origin)
-      values (gen_random_uuid(), ${orgId}, ${member.userId}, ${sql.json({ principal, requestId: "request-2" })})`;
+      values (gen_random_uuid(), ${org.id}, ${member.userId}, ${sql.json({ principal, requestId: "request-2" })})`;
     let count = 0;
     const remove: typeof kube.delete = async (...args) => {
       await onDelete(++count);
@@ -239,21 +227,21 @@ describe("a revocation of many accesses", () => {
     const lines: string[] = [];
     const destination = { write: (line: string) => lines.push(line) };
     const log = createLogger({ name: "test", level: "warn", destination });
-    await runRevocations({ ...api.deps, log, kube: { ...kube, delete: remove } }, { orgId });
-    await waitForRevocations(api.deps, orgId);
+    await runRevocations({ ...api.deps, log, kube: { ...kube, delete: remove } }, { orgId: org.id });
+    await waitForRevocations(api.deps, org.id);
     return { count, lines };
   }
 
   const setLease = (seconds: number) => api.deps.sql`
     update kubeconfig_revocations set lease_expires_at = now() + make_interval(secs => ${seconds})
-    where org_id = ${orgId}`;
+    where org_id = ${org.id}`;
 
   test("keeps its claim for as long as it takes", async () => {
     const leases: number[] = [];
     const { count } = await revokeTwo(async () => {
       const [row] = await api.deps.sql<{ seconds: number }[]>`
         select extract(epoch from lease_expires_at - now())::float8 as seconds
-        from kubeconfig_revocations where org_id = ${orgId}`;
+        from kubeconfig_revocations where org_id = ${org.id}`;
       leases.push(row?.seconds ?? 0);
       await setLease(30);
     });
@@ -264,7 +252,7 @@ describe("a revocation of many accesses", () => {
   test("ends, and says so, when another process has taken it over", async () => {
     const { count, lines } = await revokeTwo(async () => {
       await setLease(0);
-      await runRevocations(api.deps, { orgId });
+      await runRevocations(api.deps, { orgId: org.id });
     });
     expect(count).toBe(1);
     expect(lines.join("")).toContain("the revocation took longer than its claim");

@@ -1,29 +1,18 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID } from "../../shared/crd/names.ts";
 import type { Deps } from "../deps.ts";
-import type { ProjectedCluster } from "../resources/project/index.ts";
-import type { TestApp } from "../testing/app.ts";
-import { addPerson, type Person, type TestIssuer } from "../testing/issuer.ts";
+import { addPerson } from "../testing/issuer.ts";
 import { clusterAccessJobs } from "./jobs.ts";
-import { holdsAccess, makeAccessObject, startAccessService, waitForRevocations } from "./testing.ts";
+import { holdsAccess, makeAccessObject, setUpAccessService, waitForRevocations } from "./testing.ts";
 
-let api: TestApp;
-let issuer: TestIssuer;
-let orgId: string;
-let owner: Person;
-let cluster: ProjectedCluster;
-
-beforeAll(async () => {
-  ({
-    api,
-    issuer,
-    orgId,
-    owner,
-    clusters: [cluster],
-  } = await startAccessService("Opened"));
-});
-afterAll(() => api.close());
+const {
+  api,
+  issuer,
+  org,
+  owner,
+  clusters: [cluster],
+} = setUpAccessService("Opened");
 
 async function sweep(deps: Deps = api.deps): Promise<void> {
   const job = clusterAccessJobs(deps).find(({ name }) => name === "cluster-accesses");
@@ -66,11 +55,11 @@ function withLabelledId({ metadata: { uid } }: ClusterAccess, label: string | un
 
 test("an access whose label holds no id of a cluster ends after the membership, with the cluster that it names in its audit row", async () => {
   const person = await issuer.createPerson();
-  const memberId = await addPerson(api.deps, orgId, person, "member");
+  const memberId = await addPerson(api.deps, org.id, person, "member");
   const id = await makeAccessObject(api.deps, cluster, person, { [LABEL_CLUSTER_ID]: "by-hand" });
-  const path = `/api/v1/organizations/${orgId}/members/${memberId}`;
+  const path = `/api/v1/organizations/${org.id}/members/${memberId}`;
   expect((await api.request("DELETE", path, { token: owner.token })).status).toBe(204);
-  await waitForRevocations(api.deps, orgId);
+  await waitForRevocations(api.deps, org.id);
   await sweep();
   expect(await holdsAccess(api.deps, cluster, id)).toBe(false);
   expect(await findAudits(id)).toEqual([revoked(person.userId)]);

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
@@ -12,33 +14,33 @@ import type { Deps } from "../deps.ts";
 import { findCluster, type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
 import type { TestApp, TestResponse } from "../testing/app.ts";
 import { makeOrganization } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { createClientKey, toAccessObject } from "./issue.ts";
 
 const ADMIN_KUBECONFIG =
   "clusters: [{cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: Q0E=}}]";
 
 /**
- * Starts an API server with an identity provider, an organization and ready clusters of these names, in their order.
- * `close` deletes the clusters.
+ * Starts an API server with an identity provider, an organization and ready clusters of these names for the tests of a file, as
+ * `setUp` does, and deletes the clusters at the end.
  */
-export async function startAccessService<const Names extends readonly string[]>(...names: Names) {
-  const { api, issuer } = await startTestService();
-  const org = await makeOrganization(api, issuer);
-  const path = `${org.path}/clusters`;
-  const { token } = org.owner;
-  const ready: ProjectedCluster[] = [];
-  for (const name of names) {
-    const body = { name, k8s_version: "1.34", plan: "scale" };
-    const created = await api.request("POST", path, { token, body });
-    ready.push(await makeReady(api.deps, org.id, created.body.id));
-  }
-  const close = async () => {
-    for (const { id } of ready) await api.request("DELETE", `${path}/${id}`, { token });
-    await api.close();
-  };
+export function setUpAccessService<const Names extends readonly string[]>(...names: Names) {
+  const { api, issuer } = setUpTestService();
+  const org = setUp(() => makeOrganization(api, issuer));
+  const owner = setUp(async () => org.owner);
+  const ready = names.map((name) =>
+    setUp(async () => {
+      const body = { name, k8s_version: "1.34", plan: "scale" };
+      const created = await api.request("POST", `${org.path}/clusters`, { token: owner.token, body });
+      return makeReady(api.deps, org.id, created.body.id);
+    }),
+  );
+  afterAll(async () => {
+    for (const { id } of ready)
+      await api.request("DELETE", `${org.path}/clusters/${id}`, { token: owner.token });
+  });
   const clusters = ready as unknown as { [Name in keyof Names]: ProjectedCluster };
-  return { api: { ...api, close }, issuer, org, orgId: org.id, owner: org.owner, clusters };
+  return { api, issuer, org, owner, clusters };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
@@ -7,19 +7,11 @@ import { auditLog } from "../audit/table.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { deleteNodePool } from "../node-pools/write.ts";
 import { requireCluster, requireNodePool } from "../resources/write/index.ts";
-import type { TestApp } from "../testing/app.ts";
-import { startTestClusters } from "../testing/service.ts";
+import { setUpTestClusters } from "../testing/service.ts";
 import { author } from "./create/testing.ts";
 import { deleteCluster } from "./write.ts";
 
-let api: TestApp;
-let orgId: string;
-let clusters: string;
-
-beforeAll(async () => {
-  ({ api, orgId, clusters } = await startTestClusters());
-});
-afterAll(() => api.close());
+const api = setUpTestClusters();
 
 const LIFT = "is protected from deletion: set deletion_protection to false first.";
 const POOL = { name: "web", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
@@ -32,9 +24,9 @@ async function create(name: string, cluster: boolean, pool: boolean) {
     deletion_protection: cluster,
     node_pools: [{ ...POOL, deletion_protection: pool }],
   };
-  const { status, body: record } = await api.request("POST", clusters, { body });
+  const { status, body: record } = await api.request("POST", api.clusters, { body });
   expect([status, record.deletion_protection]).toEqual([202, cluster]);
-  const path = `${clusters}/${record.id}`;
+  const path = `${api.clusters}/${record.id}`;
   const [made] = (await api.request("GET", `${path}/nodepools`)).body.items;
   expect(made.deletion_protection).toBe(pool);
   return { id: record.id, path, poolId: made.id, pool: `${path}/nodepools/${made.id}` };
@@ -81,7 +73,7 @@ test("a protected pool goes with its cluster, of which the dry run warns", async
 
 test("the protection of a suspended cluster is lifted by REST, which may delete it", async () => {
   const { id, path } = await create("Resting", true, false);
-  const { namespace, name } = await requireCluster(api.deps.db, orgId, id);
+  const { namespace, name } = await requireCluster(api.deps.db, api.orgId, id);
   const suspended = { spec: { suspend: true } };
   await api.deps.kube.mergePatch(clusterKind, namespace, name, suspended, { fieldManager: "kubectl-patch" });
   await expectRefused(path, `The cluster Resting ${LIFT}`);
@@ -113,8 +105,8 @@ test("a protection that another client sets while a deletion is under way holds 
   });
   const deps = { ...api.deps, kube: racing(api.deps.kube) };
   const [cluster, pool] = await Promise.all([
-    requireCluster(deps.db, orgId, id),
-    requireNodePool(deps.db, orgId, id, poolId),
+    requireCluster(deps.db, api.orgId, id),
+    requireNodePool(deps.db, api.orgId, id, poolId),
   ]);
   const refusal = { code: "deletion_protected" };
   await expect(deleteNodePool(deps, asAuthorized(author), pool)).rejects.toMatchObject(refusal);

@@ -1,23 +1,16 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { auditLog } from "../audit/table.ts";
-import type { TestApp } from "../testing/app.ts";
-import { startTestClusters } from "../testing/service.ts";
+import { setUpTestClusters } from "../testing/service.ts";
 
-let api: TestApp;
-let clusters: string;
-
-beforeAll(async () => {
-  ({ api, clusters } = await startTestClusters());
-});
-afterAll(() => api.close());
+const api = setUpTestClusters();
 
 const POOL = { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 
 /** Created with a plan whose class takes no cluster. */
 async function create(name: string, labels?: Record<string, string>, pools: object[] = []) {
   const body = { name, k8s_version: "1.34", plan: "scale", labels, node_pools: pools };
-  const { status, body: record } = await api.request("POST", clusters, { body });
+  const { status, body: record } = await api.request("POST", api.clusters, { body });
   expect(status).toBe(202);
   return record;
 }
@@ -42,22 +35,22 @@ test("clusters and pools are created with labels, and listed by them, page by pa
     { team: "shop", stage: "production" },
     {},
   ]);
-  expect(await list(clusters, "team in (web,shop)")).toEqual(["Web", "Shop"]);
-  expect(await list(clusters, "team!=web")).toEqual(["Shop", "Bare"]);
-  expect(await list(clusters, "!team")).toEqual(["Bare"]);
-  expect(await list(clusters, "")).toEqual(["Web", "Shop", "Bare"]);
-  expect(await list(`${clusters}/${web.id}/nodepools`, "team=web")).toEqual(["a"]);
-  expect(await list(`${clusters}/${web.id}/nodepools`, "!team")).toEqual(["b"]);
+  expect(await list(api.clusters, "team in (web,shop)")).toEqual(["Web", "Shop"]);
+  expect(await list(api.clusters, "team!=web")).toEqual(["Shop", "Bare"]);
+  expect(await list(api.clusters, "!team")).toEqual(["Bare"]);
+  expect(await list(api.clusters, "")).toEqual(["Web", "Shop", "Bare"]);
+  expect(await list(`${api.clusters}/${web.id}/nodepools`, "team=web")).toEqual(["a"]);
+  expect(await list(`${api.clusters}/${web.id}/nodepools`, "!team")).toEqual(["b"]);
   const query = "labels=team&limit=1";
-  const { body: page } = await api.request("GET", `${clusters}?${query}`);
-  const { body: next } = await api.request("GET", `${clusters}?${query}&cursor=${page.next_cursor}`);
+  const { body: page } = await api.request("GET", `${api.clusters}?${query}`);
+  const { body: next } = await api.request("GET", `${api.clusters}?${query}&cursor=${page.next_cursor}`);
   expect([page, next].map(({ items }) => items[0].name)).toEqual(["Web", "Shop"]);
   expect(next.next_cursor).toBeNull();
 });
 
 test("PUT replaces the labels, a second time without a change, and its audit row has both", async () => {
   const { id } = await create("Relabelled", { team: "web", stage: "test" });
-  const path = `${clusters}/${id}`;
+  const path = `${api.clusters}/${id}`;
   const put = (labels: object) => api.request("PUT", path, { body: { labels } });
   const changed = await put({ team: "shop" });
   expect([changed.status, changed.body.labels, changed.body.generation]).toEqual([200, { team: "shop" }, 2]);
@@ -76,7 +69,7 @@ test("PUT replaces the labels, a second time without a change, and its audit row
 
 test("PUT of a pool replaces its labels, and no node is replaced", async () => {
   const { id } = await create("Pooled", {}, [{ ...POOL, labels: { team: "web", stage: "test" } }]);
-  const pools = `${clusters}/${id}/nodepools`;
+  const pools = `${api.clusters}/${id}/nodepools`;
   const [pool] = (await api.request("GET", pools)).body.items;
   const body = { labels: { team: "shop" } };
   const dry = await api.request("PUT", `${pools}/${pool.id}?dry_run=true`, { body });
@@ -93,18 +86,18 @@ test.each<[string, unknown, string]>([
   ["markup", { a: "<script>" }, "invalid_format"],
 ])("%s is refused", async (_, labels, code) => {
   const body = { name: "Refused", k8s_version: "1.34", plan: "scale", labels };
-  const { status, body: answer } = await api.request("POST", clusters, { body });
+  const { status, body: answer } = await api.request("POST", api.clusters, { body });
   expect(status).toBe(422);
   expect(answer.error.details[0]).toMatchObject({ code });
   expect(answer.error.details[0].field).toMatch(/^labels/);
 });
 
 test("a selector that is none is 400, and says what was found", async () => {
-  const { status, body } = await api.request("GET", `${clusters}?labels=team%20in%20web`);
+  const { status, body } = await api.request("GET", `${api.clusters}?labels=team%20in%20web`);
   expect([status, body.error.details[0]]).toMatchObject([
     400,
     { field: "labels", message: 'must have "(" instead of "web"' },
   ]);
   const long = "k,".repeat(2048);
-  expect((await api.request("GET", `${clusters}?labels=${long}x`)).status).toBe(400);
+  expect((await api.request("GET", `${api.clusters}?labels=${long}x`)).status).toBe(400);
 });

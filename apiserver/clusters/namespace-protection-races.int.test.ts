@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
+import { describe, expect, test } from "vitest";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { createClient, type KubeClient } from "../../shared/kube/client.ts";
-import { loadConnection } from "../../shared/kube/connection.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
-import { createTransport } from "../../shared/kube/transport.ts";
 import { countLockWaits } from "../db/testing.ts";
 import type { Deps } from "../deps.ts";
 import { deleteNodePool, updateNodePool } from "../node-pools/write.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { racing } from "./create/testing.ts";
 import {
   type Created,
@@ -22,22 +20,13 @@ import {
   protect,
   protectByKubectl,
   readLabel,
+  setUpAdminClient,
 } from "./testing-protection.ts";
 import { changeCluster, deleteCluster } from "./write.ts";
 
 const api = setUp(startTestApp);
-let replica: TestApp;
-let admin: KubeClient;
-
-beforeAll(async () => {
-  replica = await startTestApp({ replicaOf: api });
-  const transport = createTransport({ connection: loadConnection(readStack().kubeconfig) });
-  admin = createClient(transport);
-  return () => transport.close();
-});
-afterAll(async () => {
-  await replica.close();
-});
+const replica = setUp(() => startTestApp({ replicaOf: api }));
+const admin = setUpAdminClient();
 
 const settings = { deletionProtection: true } as const;
 /** The writes of each kind by one of the replicas. */

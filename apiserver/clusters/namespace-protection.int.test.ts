@@ -1,15 +1,13 @@
 import { eq, sql } from "drizzle-orm";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { createClient, type KubeClient } from "../../shared/kube/client.ts";
-import { loadConnection } from "../../shared/kube/connection.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import type { KubeError } from "../../shared/kube/errors.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
-import { createTransport } from "../../shared/kube/transport.ts";
 import { keepProtection } from "../organizations/index.ts";
 import { organizations } from "../organizations/table.ts";
 import { startProjector } from "../resources/project/projector.ts";
@@ -22,16 +20,11 @@ import {
   protect,
   protectByKubectl,
   readLabel,
+  setUpAdminClient,
 } from "./testing-protection.ts";
 
 const api = setUp(startTestApp);
-let admin: KubeClient;
-
-beforeAll(async () => {
-  const transport = createTransport({ connection: loadConnection(readStack().kubeconfig) });
-  admin = createClient(transport);
-  return () => transport.close();
-});
+const admin = setUpAdminClient();
 
 describe.each(PROTECTED_KINDS)("of a protected %s", (kind) => {
   test("the Namespace is labelled by the request that creates it, and as long as it is protected", async () => {

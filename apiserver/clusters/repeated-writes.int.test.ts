@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
@@ -9,7 +9,7 @@ import { createNodePool, deleteNodePool, updateNodePool } from "../node-pools/wr
 import { findCluster, findNodePool } from "../resources/project/index.ts";
 import { writeIntents } from "../resources/table.ts";
 import { writeIntentJobs } from "../resources/write/index.ts";
-import { startTestClusters } from "../testing/service.ts";
+import { setUpTestClusters } from "../testing/service.ts";
 import { author } from "./create/testing.ts";
 
 const POOL = { vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1, max_nodes: 9 };
@@ -22,18 +22,13 @@ const REFUSED_CONNECTION = new KubeError({
   cause: NOT_SENT,
 });
 
-let service: Awaited<ReturnType<typeof startTestClusters>>;
+const api = setUpTestClusters();
 let count = 0;
-
-beforeAll(async () => {
-  service = await startTestClusters();
-});
-afterAll(() => service.api.close());
 
 const callerOf = (requestId: string): Caller => asAuthorized({ ...author, requestId });
 
 async function make() {
-  const { api, orgId, clusters } = service;
+  const { orgId, clusters } = api;
   count += 1;
   const body = {
     name: `Repeated ${count}`,
@@ -51,18 +46,18 @@ async function make() {
 
 /** The service with a Kubernetes API of which some calls are replaced. */
 function withKube(replace: (kube: Deps["kube"]) => Partial<Deps["kube"]>): Deps {
-  const { deps } = service.api;
+  const { deps } = api;
   return { ...deps, kube: { ...deps.kube, ...replace(deps.kube) } };
 }
 
 async function sweep(): Promise<void> {
-  const { deps } = service.api;
+  const { deps } = api;
   await deps.sql`update write_intents set started_at = now() - interval '61 seconds'`;
   for (const job of writeIntentJobs(deps)) await job.run(new AbortController().signal);
 }
 
 async function auditOf(id: string) {
-  const rows = await service.api.deps.db
+  const rows = await api.deps.db
     .select()
     .from(auditLog)
     .where(eq(auditLog.targetId, id))
@@ -122,14 +117,14 @@ test("an object is deleted once: a deletion that is repeated after an error has 
   const { pool } = await make();
   const failing = withKube(() => ({ delete: () => Promise.reject(NO_RESPONSE) }));
   await expect(deleteNodePool(failing, callerOf("failed"), pool)).rejects.toBe(NO_RESPONSE);
-  await deleteNodePool(service.api.deps, callerOf("repeated"), pool);
+  await deleteNodePool(api.deps, callerOf("repeated"), pool);
   await sweep();
   expect(await auditOf(pool.id)).toEqual([["node_pool.delete", "repeated"]]);
 });
 
 test("writes that were left pending are completed although the object of another one cannot be read", async () => {
   const [{ pool: unreadable }, { pool }] = [await make(), await make()];
-  const { deps } = service.api;
+  const { deps } = api;
   const losing = withKube((kube) => ({
     jsonPatch: async (...args) => {
       await kube.jsonPatch(...args);

@@ -1,5 +1,5 @@
 import { and, eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
@@ -8,17 +8,9 @@ import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { findCluster, projectObservations } from "../resources/project/index.ts";
 import { writeIntents } from "../resources/table.ts";
-import type { TestApp } from "../testing/app.ts";
-import { startTestClusters } from "../testing/service.ts";
+import { setUpTestClusters } from "../testing/service.ts";
 
-let api: TestApp;
-let orgId: string;
-let clusters: string;
-
-beforeAll(async () => {
-  ({ api, orgId, clusters } = await startTestClusters());
-});
-afterAll(() => api.close());
+const api = setUpTestClusters();
 
 const POOL = { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 let count = 0;
@@ -30,11 +22,11 @@ function aBody(change: Record<string, unknown> = {}) {
 }
 
 async function create(change: Record<string, unknown> = {}, headers: Record<string, string> = {}) {
-  return api.request("POST", clusters, { body: aBody(change), headers });
+  return api.request("POST", api.clusters, { body: aBody(change), headers });
 }
 
 function listObjects() {
-  return api.deps.kube.listAll(clusterKind, { namespace: `org-${orgId}` });
+  return api.deps.kube.listAll(clusterKind, { namespace: `org-${api.orgId}` });
 }
 
 describe("creating a cluster", () => {
@@ -46,7 +38,7 @@ describe("creating a cluster", () => {
     });
     expect(response.status).toBe(202);
     expect(response.body).toMatchObject({
-      org_id: orgId,
+      org_id: api.orgId,
       name: "Prod Eü",
       status: "provisioning",
       plan: "scale",
@@ -54,7 +46,7 @@ describe("creating a cluster", () => {
       public_endpoint: true,
       generation: 1,
     });
-    const path = `${clusters}/${response.body.id}`;
+    const path = `${api.clusters}/${response.body.id}`;
     expect(response.headers.get("location")).toBe(path);
     expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
     const read = await api.request("GET", path);
@@ -64,9 +56,9 @@ describe("creating a cluster", () => {
       headers: { "if-none-match": read.headers.get("etag") ?? "" },
     });
     expect(again.status).toBe(304);
-    const list = await api.request("GET", `${clusters}?name=prod%20E%C3%BC`);
+    const list = await api.request("GET", `${api.clusters}?name=prod%20E%C3%BC`);
     expect(list.body).toEqual({ items: [response.body], next_cursor: null });
-    expect((await api.request("GET", `${clusters}?status=running`)).body.items).toEqual([]);
+    expect((await api.request("GET", `${api.clusters}?status=running`)).body.items).toEqual([]);
     const network = await api.request("GET", `${path}/network`);
     expect(network.body).toMatchObject({
       cluster_id: response.body.id,
@@ -81,9 +73,9 @@ describe("creating a cluster", () => {
     );
     expect(cluster?.metadata.name).toMatch(/^cluster-\d+-[a-z0-9]{5}$/);
     expect(cluster?.metadata.annotations).toHaveProperty(["cloud.marina.dev/request-id"]);
-    const pools = await api.deps.kube.listAll(nodePoolKind, { namespace: `org-${orgId}` });
+    const pools = await api.deps.kube.listAll(nodePoolKind, { namespace: `org-${api.orgId}` });
     const own = pools.filter(({ spec }) => spec.clusterName === cluster?.metadata.name);
-    const read = await api.request("GET", `${clusters}/${body.id}/nodepools`);
+    const read = await api.request("GET", `${api.clusters}/${body.id}/nodepools`);
     expect(new Set(own.map(({ metadata }) => metadata.labels?.["cloud.marina.dev/id"]))).toEqual(
       new Set(read.body.items.map(({ id }: { id: string }) => id)),
     );
@@ -93,10 +85,10 @@ describe("creating a cluster", () => {
     const body = aBody({ name: "Once" });
     const headers = { "idempotency-key": createId() };
     const responses = await Promise.all(
-      Array.from({ length: 8 }, () => api.request("POST", clusters, { body, headers })),
+      Array.from({ length: 8 }, () => api.request("POST", api.clusters, { body, headers })),
     );
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([202, 409]));
-    const replay = await api.request("POST", clusters, { body, headers });
+    const replay = await api.request("POST", api.clusters, { body, headers });
     const created = responses.find(({ status }) => status === 202);
     expect(replay.body).toEqual(created?.body);
     const objects = (await listObjects()).filter(({ spec }) => spec.displayName === "Once");
@@ -144,13 +136,13 @@ describe("creating a cluster", () => {
   });
 
   test("needs the permission of every part of the body", async () => {
-    await api.addMember(orgId, "bob", "viewer");
-    const response = await api.request("POST", clusters, { as: "bob", body: aBody() });
+    await api.addMember(api.orgId, "bob", "viewer");
+    const response = await api.request("POST", api.clusters, { as: "bob", body: aBody() });
     expect(response.status).toBe(403);
   });
 
   test("is 404 for users of other organizations", async () => {
-    expect((await api.request("GET", clusters, { as: "staff" })).status).toBe(404);
+    expect((await api.request("GET", api.clusters, { as: "staff" })).status).toBe(404);
     const other = await api.createOrganization();
     const { body } = await create();
     expect((await api.request("GET", `/api/v1/organizations/${other}/clusters/${body.id}`)).status).toBe(404);
@@ -160,7 +152,7 @@ describe("creating a cluster", () => {
 describe("updating a cluster", () => {
   test("renames it, and frees the old name", async () => {
     const { body } = await create({ name: "Old name" });
-    const path = `${clusters}/${body.id}`;
+    const path = `${api.clusters}/${body.id}`;
     const response = await api.request("PUT", path, { body: { name: "New name" } });
     expect(response.status).toBe(200);
     expect(response.body.name).toBe("New name");
@@ -171,7 +163,7 @@ describe("updating a cluster", () => {
 
   test("with what GET returned changes nothing", async () => {
     const { body } = await create();
-    const path = `${clusters}/${body.id}`;
+    const path = `${api.clusters}/${body.id}`;
     const { body: record } = await api.request("GET", path);
     const response = await api.request("PUT", path, { body: record });
     expect(response.status).toBe(200);
@@ -190,7 +182,7 @@ describe("updating a cluster", () => {
     ],
   ])("with %s is refused", async (_, change, status, message) => {
     const { body } = await create();
-    const response = await api.request("PUT", `${clusters}/${body.id}`, { body: change });
+    const response = await api.request("PUT", `${api.clusters}/${body.id}`, { body: change });
     expect(response.status).toBe(status);
     expect(response.body.error.message.startsWith(message)).toBe(true);
   });
@@ -199,7 +191,7 @@ describe("updating a cluster", () => {
 describe("deleting a cluster", () => {
   test("returns 202 with status deleting, again when repeated, until it is deleted", async () => {
     const { body } = await create();
-    const path = `${clusters}/${body.id}`;
+    const path = `${api.clusters}/${body.id}`;
     const response = await api.request("DELETE", path);
     expect(response.status).toBe(202);
     expect(response.body).toMatchObject({ id: body.id, status: "deleting" });
@@ -216,7 +208,7 @@ describe("deleting a cluster", () => {
 describe("the kubeconfig", () => {
   test("is 409 until the cluster has been running once, then the operator's, as a file that is not cached", async () => {
     const { body } = await create({ name: "Zürich 日本" });
-    const path = `${clusters}/${body.id}/kubeconfig`;
+    const path = `${api.clusters}/${body.id}/kubeconfig`;
     const early = await api.request("GET", path);
     expect(early.status).toBe(409);
     expect(early.body.error.code).toBe("cluster_not_ready");
@@ -249,7 +241,7 @@ describe("the kubeconfig", () => {
 /** Projects the cluster as ready, as after a report of the operator. */
 async function makeReady(clusterId: string) {
   const { db } = api.deps;
-  const cluster = await findCluster(db, orgId, clusterId);
+  const cluster = await findCluster(db, api.orgId, clusterId);
   if (cluster === undefined) throw new Error("no cluster");
   const status = { phase: "Ready" as const, firstReadyAt: new Date().toISOString() };
   const ready = {

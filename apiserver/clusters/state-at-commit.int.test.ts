@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
@@ -7,17 +7,12 @@ import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { MACHINE, projectMachines, replaceKube, serveMachines } from "../node-pools/nodes/testing.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { type Created, createProtected } from "./testing-protection.ts";
 
 const api = setUp(startTestApp);
 /** Its requests do not wait for those of the other one. */
-let replica: TestApp;
-
-beforeAll(async () => {
-  replica = await startTestApp({ replicaOf: api });
-});
-afterAll(() => replica.close());
+const replica = setUp(() => startTestApp({ replicaOf: api }));
 
 /** A finalizer that no controller removes: an object that is deleted stays. */
 const HELD = "tests.marina.dev/held";

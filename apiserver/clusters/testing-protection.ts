@@ -1,8 +1,13 @@
 import { expect } from "vitest";
+import { readStack } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_PROTECTED } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { createClient } from "../../shared/kube/client.ts";
+import { loadConnection } from "../../shared/kube/connection.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { createTransport } from "../../shared/kube/transport.ts";
 import type { Deps } from "../deps.ts";
 import type { Caller } from "../http/contract/caller.ts";
 import { keepProtection } from "../organizations/index.ts";
@@ -12,6 +17,13 @@ import type { TestApp } from "../testing/app.ts";
 import { author } from "./create/testing.ts";
 
 const POOL = { name: "web", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
+
+/** A client of the Kubernetes API with an administrator's rights for the tests of a file, as `setUp` does. */
+export const setUpAdminClient = () =>
+  setUp(async () => {
+    const transport = createTransport({ connection: loadConnection(readStack().kubeconfig) });
+    return { ...createClient(transport), close: () => transport.close() };
+  });
 
 /** What may be protected. */
 export const PROTECTED_KINDS = ["cluster", "pool"] as const;

@@ -1,30 +1,20 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
-import type { TestApp } from "../testing/app.ts";
 import {
   addPerson,
   makeOrganization,
   type Person,
   startTestIssuer,
-  type TestIssuer,
   type TestOrganization,
 } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { members } from "./table.ts";
 
-let issuer: TestIssuer;
-let distrusted: TestIssuer;
-let api: TestApp;
-beforeAll(async () => {
-  distrusted = await startTestIssuer({ trustEmail: false });
-  ({ api, issuer } = await startTestService({ issuers: [distrusted.config] }));
-});
-afterAll(async () => {
-  await api.close();
-  distrusted.close();
-});
+const distrusted = setUp(() => startTestIssuer({ trustEmail: false }));
+const { api, issuer } = setUpTestService(() => ({ issuers: [distrusted.config] }));
 
 const membersOf = (org: TestOrganization) => `${org.path}/members`;
 

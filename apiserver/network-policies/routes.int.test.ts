@@ -1,20 +1,12 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { findCluster } from "../resources/project/index.ts";
-import type { TestApp } from "../testing/app.ts";
-import { startTestClusters } from "../testing/service.ts";
+import { setUpTestClusters } from "../testing/service.ts";
 
-let api: TestApp;
-let orgId: string;
-let clusters: string;
-
-beforeAll(async () => {
-  ({ api, orgId, clusters } = await startTestClusters());
-});
-afterAll(() => api.close());
+const api = setUpTestClusters();
 
 const LIMIT = { max_connections_per_second: 10, burst: 20 };
 let count = 0;
@@ -23,8 +15,8 @@ let count = 0;
 async function create(change: Record<string, unknown> = {}) {
   count += 1;
   const body = { name: `Cluster ${count}`, k8s_version: "1.34", plan: "scale", ...change };
-  const response = await api.request("POST", clusters, { body });
-  const path = `${clusters}/${response.body.id}/network`;
+  const response = await api.request("POST", api.clusters, { body });
+  const path = `${api.clusters}/${response.body.id}/network`;
   return {
     id: response.body.id as string,
     path,
@@ -33,7 +25,7 @@ async function create(change: Record<string, unknown> = {}) {
 }
 
 async function readObject(clusterId: string) {
-  const cluster = await findCluster(api.deps.db, orgId, clusterId);
+  const cluster = await findCluster(api.deps.db, api.orgId, clusterId);
   if (cluster === undefined) throw new Error("no cluster");
   const live = await api.deps.kube.get(clusterKind, cluster.namespace, cluster.name);
   if (live === undefined) throw new Error("no object");
@@ -49,7 +41,7 @@ describe("reading the network policy", () => {
   });
 
   test("of a cluster that does not exist is 404", async () => {
-    const read = await api.request("GET", `${clusters}/${createId()}/network`);
+    const read = await api.request("GET", `${api.clusters}/${createId()}/network`);
     expect([read.status, read.body.error.code]).toEqual([404, "not_found"]);
   });
 });
@@ -69,7 +61,7 @@ describe("setting the network policy", () => {
       apiServerRateLimit: { maxConnectionsPerSecond: 10, burst: 20 },
     });
     const tag = read.headers.get("etag");
-    expect((await api.request("GET", `${clusters}/${id}`)).headers.get("etag")).toBe(tag);
+    expect((await api.request("GET", `${api.clusters}/${id}`)).headers.get("etag")).toBe(tag);
     const rows = await api.deps.db
       .select()
       .from(auditLog)
@@ -111,7 +103,7 @@ describe("setting the network policy", () => {
     const { body: set } = await put({ authorized_cidrs: ["203.0.113.0/24"] });
     const writers = (await readObject(id)).metadata.managedFields?.map(({ manager }) => manager);
     expect(writers).toContain("marina-apiserver-network");
-    await api.request("PUT", `${clusters}/${id}`, { body: { name: `Renamed ${count}` } });
+    await api.request("PUT", `${api.clusters}/${id}`, { body: { name: `Renamed ${count}` } });
     expect((await api.request("GET", path)).body.updated_at).toBe(set.updated_at);
     const kept = (await readObject(id)).metadata.managedFields?.map(({ manager }) => manager);
     expect(kept).toContain("marina-apiserver-network");

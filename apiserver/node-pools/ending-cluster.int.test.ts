@@ -1,5 +1,5 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
@@ -15,29 +15,21 @@ import { type ProjectedCluster, projectObservations } from "../resources/project
 import { projected } from "../resources/project/testing.ts";
 import { writeIntents } from "../resources/table.ts";
 import { requireCluster, writeIntentJobs } from "../resources/write/index.ts";
-import type { TestApp } from "../testing/app.ts";
-import { startTestClusters } from "../testing/service.ts";
+import { setUpTestClusters } from "../testing/service.ts";
 import { createNodePoolBody, toNodePoolSpec } from "./schema.ts";
 import { createNodePool } from "./write.ts";
 
 const POOL = { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 
-let api: TestApp;
-let orgId: string;
-let clusters: string;
+const api = setUpTestClusters();
 let n = 0;
-
-beforeAll(async () => {
-  ({ api, orgId, clusters } = await startTestClusters());
-});
-afterAll(() => api.close());
 
 const observe = (object: ProjectedCluster, deleted = false) =>
   api.deps.db.transaction((tx) => projectObservations(tx, [{ object, deleted }]));
 
 async function addCluster(): Promise<ProjectedCluster> {
   n += 1;
-  const cluster = projected(orgId, n);
+  const cluster = projected(api.orgId, n);
   await observe(cluster);
   return cluster;
 }
@@ -46,10 +38,18 @@ const change = (cluster: ProjectedCluster, changed: Partial<ProjectedCluster>) =
   observe({ ...cluster, ...changed, resourceVersion: cluster.resourceVersion + 1n });
 
 /** As a request does that is about to delete the object, or to create one of a cluster. */
-function intend(verb: "create" | "delete", objectId: string, parentId = orgId) {
+function intend(verb: "create" | "delete", objectId: string, parentId = api.orgId) {
   const kind = verb === "delete" ? "Cluster" : "NodePool";
-  const place = { namespace: `org-${orgId}`, name: `n-${objectId.slice(-12)}` };
-  const row = { id: createId(), groupId: objectId, kind, verb, orgId, objectId, parentId } as const;
+  const place = { namespace: `org-${api.orgId}`, name: `n-${objectId.slice(-12)}` };
+  const row = {
+    id: createId(),
+    groupId: objectId,
+    kind,
+    verb,
+    orgId: api.orgId,
+    objectId,
+    parentId,
+  } as const;
   const written = { ...place, ...NO_AMOUNTS, requestId: "request", author: {} as never };
   return api.deps.db.insert(writeIntents).values({ ...row, ...written });
 }
@@ -71,7 +71,7 @@ async function createLate(cluster: ProjectedCluster, query: string, meanwhile: (
     "content-type": "application/json",
     "transfer-encoding": "chunked",
   };
-  const path = `${clusters}/${cluster.id}/nodepools${query}`;
+  const path = `${api.clusters}/${cluster.id}/nodepools${query}`;
   const response = await api.app.request(path, { method: "POST", headers, body, duplex: "half" });
   const { error } = (await response.json()) as { error?: { code: string } };
   return [response.status, error?.code];
@@ -129,8 +129,8 @@ async function createInEnding(
   { isKilled = false }: { isKilled?: boolean } = {},
 ) {
   const body = { name: `Ending ${createId()}`, k8s_version: "1.34", plan: "scale" };
-  const { body: made } = await api.request("POST", clusters, { body });
-  const cluster = await requireCluster(api.deps.db, orgId, made.id);
+  const { body: made } = await api.request("POST", api.clusters, { body });
+  const cluster = await requireCluster(api.deps.db, api.orgId, made.id);
   const { kube } = api.deps;
   let isWritten = false;
   const ending: Deps["kube"] = {

@@ -1,16 +1,13 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { findNodePool } from "../resources/project/index.ts";
-import type { TestApp } from "../testing/app.ts";
-import { startTestClusters } from "../testing/service.ts";
+import { setUpTestClusters } from "../testing/service.ts";
 
-let api: TestApp;
-let orgId: string;
-let clusters: string;
+const api = setUpTestClusters();
 let clusterId: string;
 let pools: string;
 let path: string;
@@ -27,13 +24,11 @@ const POOL = {
 };
 
 beforeAll(async () => {
-  ({ api, orgId, clusters } = await startTestClusters());
   // The stack refuses the clusters of this plan: it is never created, its pools are only written.
   const body = { name: "first", k8s_version: "1.34", plan: "scale" };
-  clusterId = (await api.request("POST", clusters, { body })).body.id;
-  pools = `${clusters}/${clusterId}/nodepools`;
+  clusterId = (await api.request("POST", api.clusters, { body })).body.id;
+  pools = `${api.clusters}/${clusterId}/nodepools`;
 });
-afterAll(() => api.close());
 
 beforeEach(async () => {
   const response = await api.request("POST", pools, {
@@ -44,7 +39,7 @@ beforeEach(async () => {
 });
 
 async function readObject() {
-  const pool = await findNodePool(api.deps.db, orgId, clusterId, poolId);
+  const pool = await findNodePool(api.deps.db, api.orgId, clusterId, poolId);
   if (pool === undefined) throw new Error("no pool");
   const object = await api.deps.kube.get(nodePoolKind, pool.namespace, pool.name);
   if (object === undefined) throw new Error("no object");
@@ -97,10 +92,10 @@ describe("creating a node pool", () => {
 });
 
 test("listing node pools is paged, in the order of creation, each pool once", async () => {
-  const { body: cluster } = await api.request("POST", clusters, {
+  const { body: cluster } = await api.request("POST", api.clusters, {
     body: { name: "listed", k8s_version: "1.34", plan: "scale" },
   });
-  const list = `${clusters}/${cluster.id}/nodepools`;
+  const list = `${api.clusters}/${cluster.id}/nodepools`;
   const createdIds: string[] = [];
   for (const name of ["c", "a", "e", "b", "d"]) {
     createdIds.push((await api.request("POST", list, { body: { ...POOL, name } })).body.id);
@@ -276,7 +271,7 @@ test("deleting a node pool returns 202 with status deleting; then it is gone", a
 });
 
 test("a member without the permission reads but does not write", async () => {
-  await api.addMember(orgId, "bob", "billing");
+  await api.addMember(api.orgId, "bob", "billing");
   expect((await api.request("GET", path, { as: "bob" })).status).toBe(200);
   expect((await api.request("PUT", path, { as: "bob", body: { vcpus: 4 } })).status).toBe(403);
   expect((await api.request("DELETE", path, { as: "bob" })).status).toBe(403);

@@ -1,25 +1,16 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { auditLog } from "../audit/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import { startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
+import { startTestApp } from "../testing/app.ts";
+import { startTestIssuer } from "../testing/issuer.ts";
 import { organizationNamespace } from "./namespace.ts";
 
-let api: TestApp;
+const issuer = setUp(startTestIssuer);
+const api = setUp(startTestApp);
 /** A second API on the service's database, with people of another issuer. */
-let ofIssuer: TestApp;
-let issuer: TestIssuer;
-beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp();
-  ofIssuer = await startTestApp({ issuers: [issuer.config], replicaOf: api });
-});
-afterAll(async () => {
-  await ofIssuer.close();
-  await api.close();
-  issuer.close();
-});
+const ofIssuer = setUp(() => startTestApp({ issuers: [issuer.config], replicaOf: api }));
 
 const path = "/api/v1/organizations";
 

@@ -24,23 +24,37 @@ export async function startTestService(changes: TestAppChanges = {}): Promise<Te
   return { api: { ...app, close }, issuer };
 }
 
-/** Starts one for the tests of a file, as `setUp` does. */
-export function setUpTestService(): TestService {
+/** Starts one for the tests of a file, as `setUp` does, with the changes that there are by then. */
+export function setUpTestService(readChanges: () => TestAppChanges = () => ({})): TestService {
   const issuer = {} as TestIssuer;
   const api = setUp(async () => {
-    const service = await startTestService();
+    const service = await startTestService(readChanges());
     Object.assign(issuer, service.issuer);
     return service.api;
   });
   return { api, issuer };
 }
 
-/** Starts an API server with an organization of alice's; `clusters` is the path of its clusters. */
-export async function startTestClusters(): Promise<{ api: TestApp; orgId: string; clusters: string }> {
+interface OfClusters {
+  /** An organization of alice's. */
+  orgId: string;
+  /** The path of its clusters. */
+  clusters: string;
+}
+
+/** Starts an API server with an organization of alice's. */
+export async function startTestClusters(): Promise<{ api: TestApp } & OfClusters> {
   const api = await startTestApp();
   const orgId = await api.createOrganization();
   return { api, orgId, clusters: `/api/v1/organizations/${orgId}/clusters` };
 }
+
+/** Starts one for the tests of a file, as `setUp` does. */
+export const setUpTestClusters = (): TestApp & OfClusters =>
+  setUp(async () => {
+    const { api, ...of } = await startTestClusters();
+    return { ...api, ...of };
+  });
 
 /**
  * Waits until the operator holds a cluster by its finalizer: one without is gone at once when it is deleted, at the time of the API

@@ -1,5 +1,5 @@
 import { and, eq, like } from "drizzle-orm";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind, findExpiry } from "../../../shared/crd/cluster-access.ts";
 import { ANNOTATION_IDENTITY, LABEL_ID, LABEL_ORG_ID, LABEL_USER_ID } from "../../../shared/crd/names.ts";
@@ -7,32 +7,22 @@ import { createId } from "../../../shared/program/id.ts";
 import { auditLog, awaitedDeletions } from "../../audit/table.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
 import type { TestApp } from "../../testing/app.ts";
-import { makeOrganization, type Person, type TestIssuer } from "../../testing/issuer.ts";
+import { makeOrganization, type Person } from "../../testing/issuer.ts";
 import { createClientKey } from "../issue.ts";
-import { createAccessObject, issueSigned, makeAccessObject, startAccessService } from "../testing.ts";
+import { createAccessObject, issueSigned, makeAccessObject, setUpAccessService } from "../testing.ts";
 import { startAccessObserver } from "./observer.ts";
 import { findRecorded } from "./store.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
-let orgId: string;
-let owner: Person;
-let cluster: ProjectedCluster;
-let lostCluster: ProjectedCluster;
 let stop: AbortController | undefined;
 let stopped: Promise<void> | undefined;
-
-beforeAll(async () => {
-  ({
-    api,
-    issuer,
-    orgId,
-    owner,
-    clusters: [cluster, lostCluster],
-  } = await startAccessService("Watched", "Lost"));
-});
+const {
+  api,
+  issuer,
+  org,
+  owner,
+  clusters: [cluster, lostCluster],
+} = setUpAccessService("Watched", "Lost");
 afterEach(() => halt());
-afterAll(() => api.close());
 
 /** An access that goes before its cluster is at most `lostWithinMs` ahead: one that goes alone is audited after that. */
 function start(changes: Partial<TestApp["deps"]["config"]> = {}, lostWithinMs = 100): void {
@@ -47,7 +37,7 @@ async function halt(): Promise<void> {
 }
 
 const as = (method: string, path: string, body?: object) =>
-  api.request(method, `/api/v1/organizations/${orgId}${path}`, {
+  api.request(method, `/api/v1/organizations/${org.id}${path}`, {
     token: owner.token,
     ...(body === undefined ? {} : { body }),
   });
@@ -123,7 +113,7 @@ describe("an access by kubectl", () => {
     const [access] = await api.deps.kube.listAll(clusterAccessKind, place);
     await end(id);
     const { createdAt, requestedAt } = awaitedDeletions;
-    const ofAccess = and(eq(awaitedDeletions.orgId, orgId), eq(awaitedDeletions.targetId, id));
+    const ofAccess = and(eq(awaitedDeletions.orgId, org.id), eq(awaitedDeletions.targetId, id));
     const read = () => api.deps.db.select({ createdAt, requestedAt }).from(awaitedDeletions).where(ofAccess);
     const created = new Date(access?.metadata.creationTimestamp ?? "");
     await expect.poll(read, patience).toEqual([{ createdAt: created, requestedAt: null }]);
@@ -177,7 +167,7 @@ describe("an access by kubectl that waits for the confirmation of the records", 
       "a former member, from a backup",
       ({ userId }) => ({
         subject: userId,
-        labels: { [LABEL_ID]: OLD_ID, [LABEL_ORG_ID]: orgId, [LABEL_USER_ID]: userId },
+        labels: { [LABEL_ID]: OLD_ID, [LABEL_ORG_ID]: org.id, [LABEL_USER_ID]: userId },
       }),
       "refused",
     ],
@@ -185,7 +175,7 @@ describe("an access by kubectl that waits for the confirmation of the records", 
       "a member, from a backup that the records do not know",
       () => ({
         subject: owner.userId,
-        labels: { [LABEL_ID]: OLD_ID, [LABEL_ORG_ID]: orgId, [LABEL_USER_ID]: owner.userId },
+        labels: { [LABEL_ID]: OLD_ID, [LABEL_ORG_ID]: org.id, [LABEL_USER_ID]: owner.userId },
       }),
       "refused",
     ],
@@ -218,7 +208,7 @@ test("an access ends at its time, also when it comes back from a backup without 
   const { db, sql, kube } = api.deps;
   const { name = "", namespace = "", labels = {}, uid } = access?.metadata ?? {};
   const { notAfter: _notAfter, ...spec } = access?.spec ?? {};
-  const readRecord = () => findRecorded(db, orgId, issued.body.id);
+  const readRecord = () => findRecorded(db, org.id, issued.body.id);
   await expect.poll(readRecord, patience).toBeDefined();
   // As if the backup were an hour old and the access had gone with its cluster, which is no revocation.
   await sql`update observed_accesses set expires_at = expires_at - interval '1 hour', ended_at = now()
@@ -238,7 +228,7 @@ test("an access ends at its time, also when it comes back from a backup without 
 async function issueRecorded(of: ProjectedCluster) {
   const { issued, access } = await issueSigned(api, of, owner);
   const { db, kube } = api.deps;
-  await expect.poll(() => findRecorded(db, orgId, issued.body.id), patience).toBeDefined();
+  await expect.poll(() => findRecorded(db, org.id, issued.body.id), patience).toBeDefined();
   const { name = "", namespace = "", labels = {} } = access?.metadata ?? {};
   const place = [clusterAccessKind, namespace, name] as const;
   return {

@@ -1,48 +1,36 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
 import { LABEL_ID, LABEL_USER_ID } from "../../../shared/crd/names.ts";
 import { mintFor } from "../../api-tokens/testing.ts";
 import { auditLog } from "../../audit/table.ts";
-import type { ProjectedCluster } from "../../resources/project/index.ts";
-import type { TestApp } from "../../testing/app.ts";
-import { addPerson, makeOrganization, type Person, type TestIssuer } from "../../testing/issuer.ts";
+import { addPerson, makeOrganization, type Person } from "../../testing/issuer.ts";
 import { followOffboardings } from "../jobs.ts";
-import { makeAccessObject, reportReady, startAccessService, waitForRevocations } from "../testing.ts";
+import { makeAccessObject, reportReady, setUpAccessService, waitForRevocations } from "../testing.ts";
 import { purgeOffboardings } from "./store.ts";
 
 const TEST = { fieldManager: "test" };
 /** Holds an access as the operator does whose tenant's API does not respond. */
 const HOLD = "test.example.com/hold";
-
-let issuer: TestIssuer;
-let api: TestApp;
-let orgId: string;
-let owner: Person;
-let cluster: ProjectedCluster;
-
-beforeAll(async () => {
-  ({
-    api,
-    issuer,
-    orgId,
-    owner,
-    clusters: [cluster],
-  } = await startAccessService("Opened"));
-});
-afterAll(() => api.close());
+const {
+  api,
+  issuer,
+  org,
+  owner,
+  clusters: [cluster],
+} = setUpAccessService("Opened");
 
 const as = ({ token }: Pick<Person, "token">, method: string, path: string, body?: object) =>
-  api.request(method, `/api/v1/organizations/${orgId}${path}`, {
+  api.request(method, `/api/v1/organizations/${org.id}${path}`, {
     token,
     ...(body === undefined ? {} : { body }),
   });
 
 async function addMember() {
   const person = await issuer.createPerson();
-  return { ...person, memberId: await addPerson(api.deps, orgId, person, "member") };
+  return { ...person, memberId: await addPerson(api.deps, org.id, person, "member") };
 }
 
 const follow = () => followOffboardings(api.deps, new AbortController().signal);
@@ -51,7 +39,7 @@ const read = (memberId: string) => as(owner, "GET", `/members/${memberId}/offboa
 async function remove(memberId: string): Promise<void> {
   const { status } = await as(owner, "DELETE", `/members/${memberId}`);
   if (status !== 204) throw new Error(`not removed: ${status}`);
-  await waitForRevocations(api.deps, orgId);
+  await waitForRevocations(api.deps, org.id);
 }
 
 /** An access that is not gone before it is released, whoever deletes it. */
@@ -81,21 +69,21 @@ async function makeHeldAccess(person: Person) {
 async function enforceGeneration(): Promise<void> {
   const object = await api.deps.kube.get(clusterKind, cluster.namespace, cluster.name);
   const credentialsGeneration = object?.spec.credentialsGeneration ?? 0;
-  await reportReady(api.deps, orgId, cluster.id, { credentialsGeneration });
+  await reportReady(api.deps, org.id, cluster.id, { credentialsGeneration });
 }
 
 test("what ended with a membership is pending until it has ended in the clusters, then complete and audited", async () => {
   const member = await addMember();
-  const token = await mintFor(api.deps, member, orgId, { role: "member", scopes: ["clusters:access"] });
+  const token = await mintFor(api.deps, member, org.id, { role: "member", scopes: ["clusters:access"] });
   const access = await makeHeldAccess(member);
-  await reportReady(api.deps, orgId, cluster.id, { credentialsGeneration: 0 });
+  await reportReady(api.deps, org.id, cluster.id, { credentialsGeneration: 0 });
   expect((await as(member, "GET", `/clusters/${cluster.id}/kubeconfig`)).status).toBe(200);
   await remove(member.memberId);
   await follow();
   const { body: before } = await read(member.memberId);
   expect(before).toMatchObject({
     member_id: member.memberId,
-    org_id: orgId,
+    org_id: org.id,
     user_id: member.userId,
     pending_since: expect.any(String),
     completed_at: null,
@@ -128,7 +116,7 @@ test("what ended with a membership is pending until it has ended in the clusters
     .from(auditLog)
     .where(and(eq(auditLog.targetId, member.memberId), eq(auditLog.action, "member.offboard")));
   expect(audited).toMatchObject([
-    { orgId, actor: { kind: "system", name: "offboarding" }, after: { user_id: member.userId } },
+    { orgId: org.id, actor: { kind: "system", name: "offboarding" }, after: { user_id: member.userId } },
   ]);
 });
 

@@ -1,5 +1,5 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { findCondition } from "../../../shared/controller/conditions.ts";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
@@ -13,22 +13,14 @@ import { systemEvents } from "../../events/table.ts";
 import { ApiError } from "../../http/errors.ts";
 import { findCluster, projectObservations, toProjectedCluster } from "../../resources/project/index.ts";
 import { writeIntents } from "../../resources/table.ts";
-import type { TestApp } from "../../testing/app.ts";
-import { startTestClusters, waitForFinalizer } from "../../testing/service.ts";
+import { setUpTestClusters, waitForFinalizer } from "../../testing/service.ts";
 import { expiryJobs } from "./jobs.ts";
 
 const HOUR_MS = 3_600_000;
 const POOL = { name: "web", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 
-let api: TestApp;
-let orgId: string;
-let clusters: string;
+const api = setUpTestClusters();
 let end: Date;
-
-beforeAll(async () => {
-  ({ api, orgId, clusters } = await startTestClusters());
-});
-afterAll(() => api.close());
 beforeEach(() => {
   end = new Date(Date.now() + 30 * 24 * HOUR_MS);
 });
@@ -44,10 +36,10 @@ async function run(now: Date, changes: Partial<Deps> = {}): Promise<void> {
 /** Created with a plan whose class takes no cluster, and held by the operator. */
 async function create(name: string, settings: object = {}, pool: object = {}) {
   const body = { name, k8s_version: "1.34", plan: "scale", ...settings, node_pools: [{ ...POOL, ...pool }] };
-  const { status, body: record } = await api.request("POST", clusters, { body });
+  const { status, body: record } = await api.request("POST", api.clusters, { body });
   expect(status).toBe(202);
-  await waitForFinalizer(api, orgId, record.id);
-  const path = `${clusters}/${record.id}`;
+  await waitForFinalizer(api, api.orgId, record.id);
+  const path = `${api.clusters}/${record.id}`;
   const [made] = (await api.request("GET", `${path}/nodepools`)).body.items;
   return { id: record.id as string, path, record, pool: `${path}/nodepools/${made.id}`, poolRecord: made };
 }
@@ -61,7 +53,7 @@ const readNotices = async (clusterId: string) => {
 /** As kubectl sets it, which takes any time. */
 async function setEnd(id: string, expiresAt: Date): Promise<void> {
   const { kube, db } = api.deps;
-  const known = await findCluster(db, orgId, id);
+  const known = await findCluster(db, api.orgId, id);
   if (known === undefined) throw new Error("it is not served");
   const spec = { expiresAt: expiresAt.toISOString() };
   const options = { fieldManager: "kubectl-patch" };
@@ -70,7 +62,7 @@ async function setEnd(id: string, expiresAt: Date): Promise<void> {
 }
 
 async function project(live: Cluster | undefined): Promise<string> {
-  const object = live && toProjectedCluster(live, orgId);
+  const object = live && toProjectedCluster(live, api.orgId);
   if (object === undefined) throw new Error("it has no id");
   await api.deps.db.transaction((tx) => projectObservations(tx, [{ object }]));
   return object.id;
@@ -84,7 +76,7 @@ const readDeletions = (targetId: string, action = "cluster.delete") =>
 
 /** Whether the Kubernetes API has it, not being deleted. */
 async function isThere(id: string): Promise<boolean> {
-  const known = await findCluster(api.deps.db, orgId, id);
+  const known = await findCluster(api.deps.db, api.orgId, id);
   if (known === undefined) return false;
   const live = await api.deps.kube.get<Cluster>(clusterKind, known.namespace, known.name);
   return live !== undefined && live.metadata.deletionTimestamp === undefined;
@@ -110,7 +102,7 @@ test("an end date is created, repeated, moved and removed by REST, and a past on
   }
   const ended = { expires_at: "2020-01-01T00:00:00Z" };
   const body = { name: "Past", k8s_version: "1.34", ...ended, node_pools: [{ ...POOL, ...ended }] };
-  const refused = await api.request("POST", clusters, { body });
+  const refused = await api.request("POST", api.clusters, { body });
   const fields = refused.body.error.details.map(({ field }: { field: string }) => field);
   expect([refused.status, fields]).toEqual([422, ["expires_at", "node_pools[0].expires_at"]]);
 });
@@ -166,9 +158,9 @@ test.each<[string, object]>([
   await run(hoursBefore(-1), { kube: racing });
   expect([await isThere(id), await readDeletions(id)]).toEqual([true, []]);
   const poolId = pool.split("/").at(-1) ?? "";
-  const open = await api.deps.db.select().from(writeIntents).where(eq(writeIntents.orgId, orgId));
+  const open = await api.deps.db.select().from(writeIntents).where(eq(writeIntents.orgId, api.orgId));
   expect([await readDeletions(poolId, "node_pool.delete"), open]).toEqual([[], []]);
-  const live = await api.deps.kube.listAll<NodePool>(nodePoolKind, { namespace: `org-${orgId}` });
+  const live = await api.deps.kube.listAll<NodePool>(nodePoolKind, { namespace: `org-${api.orgId}` });
   const own = live.find(({ metadata }) => metadata.labels?.["cloud.marina.dev/id"] === poolId);
   expect([own === undefined, own?.metadata.deletionTimestamp]).toEqual([false, undefined]);
 });
@@ -247,7 +239,7 @@ test("an end that is moved to another past time while a deletion is under way is
   const { id } = await create("Moved meanwhile", { expires_at: end });
   await run(hoursBefore(1));
   const get: KubeClient["get"] = async (kind, namespace, name) => {
-    const known = await findCluster(api.deps.db, orgId, id);
+    const known = await findCluster(api.deps.db, api.orgId, id);
     if (known?.name === name && kind.kind === clusterKind.kind) await setEnd(id, hoursBefore(24));
     return api.deps.kube.get(kind, namespace, name);
   };
@@ -274,7 +266,7 @@ test("a deletion that is refused by a change of the object is no error of the se
 test("what is created in Kubernetes after its end is not made and not deleted, and an offset that is none is refused", async () => {
   await create("Namespace");
   const { kube } = api.deps;
-  const namespace = `org-${orgId}`;
+  const namespace = `org-${api.orgId}`;
   const object = (expiresAt: string) => ({
     apiVersion: "cloud.marina.dev/v1",
     kind: "Cluster",
@@ -294,7 +286,7 @@ test("what is created in Kubernetes after its end is not made and not deleted, a
   const id = await project(seen);
   for (const hours of [0, 1]) await run(new Date(Date.now() + hours * HOUR_MS));
   expect([await isThere(id), await readNotices(id)]).toEqual([true, []]);
-  const { body } = await api.request("GET", `${clusters}/${id}`);
+  const { body } = await api.request("GET", `${api.clusters}/${id}`);
   expect([body.status, body.expires_at]).toEqual(["failed", "2020-01-01T00:00:00.000Z"]);
   expect(body.status_message).toContain("expires_at 2020");
 });

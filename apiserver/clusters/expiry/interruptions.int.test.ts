@@ -1,5 +1,5 @@
 import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
 import { auditLog } from "../../audit/table.ts";
@@ -7,21 +7,13 @@ import type { Deps } from "../../deps.ts";
 import { findCluster, projectObservations, toProjectedCluster } from "../../resources/project/index.ts";
 import { writeIntents } from "../../resources/table.ts";
 import { writeIntentJobs } from "../../resources/write/index.ts";
-import type { TestApp } from "../../testing/app.ts";
-import { startTestClusters, waitForFinalizer } from "../../testing/service.ts";
+import { setUpTestClusters, waitForFinalizer } from "../../testing/service.ts";
 import { expiryJobs } from "./jobs.ts";
 
 const END = new Date(Date.now() + 30 * 24 * 3_600_000);
 const AN_HOUR_BEFORE = new Date(END.getTime() - 3_600_000);
 
-let api: TestApp;
-let orgId: string;
-let clusters: string;
-
-beforeAll(async () => {
-  ({ api, orgId, clusters } = await startTestClusters());
-});
-afterAll(() => api.close());
+const api = setUpTestClusters();
 
 async function run(now: Date, changes: Partial<Deps> = {}): Promise<void> {
   for (const job of expiryJobs({ ...api.deps, now: () => now, ...changes }))
@@ -31,15 +23,15 @@ async function run(now: Date, changes: Partial<Deps> = {}): Promise<void> {
 /** Held by the operator, and with its end announced. */
 async function createAnnounced(name: string, settings: object = {}): Promise<string> {
   const body = { name, k8s_version: "1.34", plan: "scale", expires_at: END, ...settings };
-  const created = await api.request("POST", clusters, { body });
+  const created = await api.request("POST", api.clusters, { body });
   expect(created.status).toBe(202);
-  await waitForFinalizer(api, orgId, created.body.id);
+  await waitForFinalizer(api, api.orgId, created.body.id);
   await run(AN_HOUR_BEFORE);
   return created.body.id;
 }
 
 async function readLive(id: string): Promise<Cluster | undefined> {
-  const known = await findCluster(api.deps.db, orgId, id);
+  const known = await findCluster(api.deps.db, api.orgId, id);
   return known && api.deps.kube.get<Cluster>(clusterKind, known.namespace, known.name);
 }
 
@@ -79,8 +71,8 @@ test("what kubectl changes is shown and listed once it is projected, and its for
   const spec = { expiresAt: null, labels: { team: "shop" }, deletionProtection: true };
   await kube.mergePatch(clusterKind, namespace, name ?? "", { spec }, { fieldManager: "kubectl-edit" });
   const read = async () => {
-    const { body } = await api.request("GET", `${clusters}/${id}`);
-    const listed = await api.request("GET", `${clusters}?labels=team%3Dshop`);
+    const { body } = await api.request("GET", `${api.clusters}/${id}`);
+    const listed = await api.request("GET", `${api.clusters}?labels=team%3Dshop`);
     const isListed = listed.body.items.some((one: { id: string }) => one.id === id);
     return [body.expires_at, body.labels.team, body.deletion_protection_state, isListed];
   };
@@ -88,7 +80,7 @@ test("what kubectl changes is shown and listed once it is projected, and its for
   await run(END);
   const live = await readLive(id);
   expect([live?.metadata.deletionTimestamp, await readDeletions(id)]).toEqual([undefined, []]);
-  const object = live && toProjectedCluster(live, orgId);
+  const object = live && toProjectedCluster(live, api.orgId);
   if (object === undefined) throw new Error("it has no id");
   await api.deps.db.transaction((tx) => projectObservations(tx, [{ object }]));
   expect(await read()).toEqual([null, "shop", "pending", true]);

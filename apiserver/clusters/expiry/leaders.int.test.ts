@@ -1,24 +1,16 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { KubeClient } from "../../../shared/kube/client.ts";
 import { createKeyedSlots } from "../../../shared/program/limits.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { Database } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
-import type { TestApp } from "../../testing/app.ts";
-import { startTestClusters, waitForFinalizer } from "../../testing/service.ts";
+import { setUpTestClusters, waitForFinalizer } from "../../testing/service.ts";
 import { expiryJobs } from "./jobs.ts";
 
 const HOUR_MS = 3_600_000;
 
-let api: TestApp;
-let orgId: string;
-let clusters: string;
-
-beforeAll(async () => {
-  ({ api, orgId, clusters } = await startTestClusters());
-});
-afterAll(() => api.close());
+const api = setUpTestClusters();
 
 /** A run of the job in a replica of its own. */
 async function run(now: Date, changes: Partial<Deps> = {}): Promise<void> {
@@ -73,8 +65,8 @@ function pausedBetweenReads(db: Database, meanwhile: () => Promise<unknown>): Da
 test("a deletion that another leader completes between two reads is decided and audited once", async () => {
   const end = new Date(Date.now() + 30 * 24 * HOUR_MS);
   const body = { name: "Overlapping", k8s_version: "1.34", plan: "scale", expires_at: end };
-  const { body: record } = await api.request("POST", clusters, { body });
-  await waitForFinalizer(api, orgId, record.id);
+  const { body: record } = await api.request("POST", api.clusters, { body });
+  await waitForFinalizer(api, api.orgId, record.id);
   await run(new Date(end.getTime() - HOUR_MS));
 
   const begun = Promise.withResolvers<void>();

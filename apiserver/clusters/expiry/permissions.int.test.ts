@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { mintFor } from "../../api-tokens/testing.ts";
 import type { Scope } from "../../http/authorization/permissions.ts";
-import type { TestApp } from "../../testing/app.ts";
-import { startTestClusters } from "../../testing/service.ts";
+import { setUpTestClusters } from "../../testing/service.ts";
 
-let api: TestApp;
-let orgId: string;
-let clusters: string;
+const api = setUpTestClusters();
 
 beforeAll(async () => {
-  ({ api, orgId, clusters } = await startTestClusters());
-  await api.addMember(orgId, "bob", "member");
+  await api.addMember(api.orgId, "bob", "member");
 });
-afterAll(() => api.close());
 
 const END = "2040-01-01T00:00:00.000Z";
 const EARLIER = "2030-01-01T00:00:00.000Z";
@@ -21,15 +16,15 @@ const LATER = "2050-01-01T00:00:00.000Z";
 /** A token of alice's, the owner. */
 async function mint(scopes: Scope[]): Promise<string> {
   const { id: userId } = (await api.request("GET", "/api/v1/me")).body.principal;
-  return (await mintFor(api.deps, { userId }, orgId, { role: "owner", scopes })).text;
+  return (await mintFor(api.deps, { userId }, api.orgId, { role: "owner", scopes })).text;
 }
 
 /** Created with a plan whose class takes no cluster. */
 async function create(name: string, settings: object = {}): Promise<string> {
   const body = { name, k8s_version: "1.34", plan: "scale", ...settings };
-  const { status, body: record } = await api.request("POST", clusters, { as: "bob", body });
+  const { status, body: record } = await api.request("POST", api.clusters, { as: "bob", body });
   expect(status).toBe(202);
-  return `${clusters}/${record.id}`;
+  return `${api.clusters}/${record.id}`;
 }
 
 test("who may not delete a cluster has it deleted by no end date, and may put one off or remove it", async () => {

@@ -1,5 +1,5 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { findCondition } from "../../../shared/controller/conditions.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
@@ -8,23 +8,15 @@ import type { UpgradeCheck } from "../../../shared/tenant/upgrade/upgrade-check.
 import { auditLog } from "../../audit/table.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
 import { requireCluster } from "../../resources/write/index.ts";
-import type { TestApp } from "../../testing/app.ts";
-import { startTestClusters } from "../../testing/service.ts";
+import { setUpTestClusters } from "../../testing/service.ts";
 import { author } from "../create/testing.ts";
 import type { CheckedUpgrade, UpgradeChecks } from "../upgrade-decision.ts";
 import { changeCluster } from "../write.ts";
 
-let api: TestApp;
-let orgId: string;
-let clusters: string;
-
-beforeAll(async () => {
-  ({ api, orgId, clusters } = await startTestClusters());
-});
+const api = setUpTestClusters();
 afterAll(async () => {
-  const { body } = await api.request("GET", clusters);
-  for (const { id } of body.items) await api.request("DELETE", `${clusters}/${id}`);
-  await api.close();
+  const { body } = await api.request("GET", api.clusters);
+  for (const { id } of body.items) await api.request("DELETE", `${api.clusters}/${id}`);
 });
 
 const FORCE = { reason: "the budget is of a test" };
@@ -39,11 +31,11 @@ const BLOCKING: UpgradeCheck = {
 /** A running cluster that enforces its checks, of which no API server can be read. */
 async function createEnforcing(name: string, wish: object = {}) {
   const body = { name, k8s_version: "1.34", upgrade_checks: "enforce", ...wish };
-  const created = await api.request("POST", clusters, { body });
+  const created = await api.request("POST", api.clusters, { body });
   expect([created.status, created.body.upgrade_checks]).toEqual([202, "enforce"]);
-  const path = `${clusters}/${created.body.id}`;
+  const path = `${api.clusters}/${created.body.id}`;
   const read = async () => {
-    const objects = await api.deps.kube.listAll(clusterKind, { namespace: `org-${orgId}` });
+    const objects = await api.deps.kube.listAll(clusterKind, { namespace: `org-${api.orgId}` });
     const object = objects.find(({ spec }) => spec.displayName === name);
     if (object === undefined) throw new Error("there is no such cluster");
     return object;
@@ -79,7 +71,7 @@ test("of an enforcing cluster what blocks is refused with its objects, and a for
       expect(refused.body.error.message.startsWith(fault)).toBe(true);
     }
   }
-  const known = await requireCluster(api.deps.db, orgId, id);
+  const known = await requireCluster(api.deps.db, api.orgId, id);
   const upgrade: CheckedUpgrade = {
     field: "target_version",
     target: "1.35",
@@ -131,7 +123,7 @@ test("by kubectl an upgrade of an enforcing cluster begins when nothing is found
 
 test("an upgrade that would bring a class without what the cluster uses is refused, dry runs included, and nothing is written", async () => {
   const { id, read } = await createEnforcing("Restricted", { authorized_cidrs: ["203.0.113.0/24"] });
-  const known = await requireCluster(api.deps.db, orgId, id);
+  const known = await requireCluster(api.deps.db, api.orgId, id);
   const classes = { default: { class: "another", authorizedCIDRs: { no: "It has none." } } };
   const upgrade = (dryRun: boolean) =>
     changeCluster(api.deps, asAuthorized(author), known, {

@@ -1,27 +1,19 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { auditLog } from "../../audit/table.ts";
-import type { TestApp } from "../../testing/app.ts";
-import { startTestClusters } from "../../testing/service.ts";
+import { setUpTestClusters } from "../../testing/service.ts";
 import type { UpgradeChecks } from "../upgrade-decision.ts";
 
-let api: TestApp;
-let orgId: string;
-let clusters: string;
-
-beforeAll(async () => {
-  ({ api, orgId, clusters } = await startTestClusters());
-});
+const api = setUpTestClusters();
 afterAll(async () => {
-  const { body } = await api.request("GET", clusters);
-  for (const { id } of body.items) await api.request("DELETE", `${clusters}/${id}`);
-  await api.close();
+  const { body } = await api.request("GET", api.clusters);
+  for (const { id } of body.items) await api.request("DELETE", `${api.clusters}/${id}`);
 });
 
 async function readObject() {
-  const [object] = await api.deps.kube.listAll(clusterKind, { namespace: `org-${orgId}` });
+  const [object] = await api.deps.kube.listAll(clusterKind, { namespace: `org-${api.orgId}` });
   return object;
 }
 
@@ -50,10 +42,10 @@ describe("the catalogues", () => {
 
 describe("upgrading a cluster", () => {
   test("waits for it to run, goes one step, and is 409 while it is under way, when all else can be changed", async () => {
-    const { body: created } = await api.request("POST", clusters, {
+    const { body: created } = await api.request("POST", api.clusters, {
       body: { name: "Upgraded", k8s_version: "1.34" },
     });
-    const path = `${clusters}/${created.id}`;
+    const path = `${api.clusters}/${created.id}`;
     const upgrade = (target: string) =>
       api.request("POST", `${path}/upgrade`, { body: { target_version: target } });
     const early = await upgrade("1.35");

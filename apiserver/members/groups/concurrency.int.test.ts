@@ -1,37 +1,15 @@
 import { decodeJwt } from "jose";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { memberHooks } from "../../app.ts";
 import { countLockWaits } from "../../db/testing.ts";
 import { makeOrganization } from "../../testing/issuer.ts";
 import { settleLapsed } from "./jobs.ts";
-import {
-  createGroupPerson,
-  type GroupService,
-  mapGroup,
-  passTime,
-  runGroupJobs,
-  startGroupService,
-} from "./testing.ts";
+import { createGroupPerson, mapGroup, passTime, runGroupJobs, setUpGroupService } from "./testing.ts";
 
 const DAY_SECONDS = 86_400;
 const HOUR_SECONDS = 3600;
-let service: GroupService;
-let { api, issuer, other, org, as, findMember, readRoles } = {} as GroupService;
-
-beforeAll(async () => {
-  service = await startGroupService();
-  ({ api, issuer, other, org, as, findMember, readRoles } = service);
-});
-afterAll(() => service.close());
-
-/** A member by a new group with this role, and who has called the API. */
-async function makeGroupMember(role: "admin" | "member" | "viewer" = "member") {
-  const { group } = await mapGroup(api.deps, issuer.config.issuer, org.id, role);
-  const person = await createGroupPerson(issuer, group);
-  expect((await as(person, "GET")).status).toBe(200);
-  return { ...person, group };
-}
+const { api, issuer, other, org, as, findMember, readRoles, makeGroupMember } = setUpGroupService();
 
 test("a person who signs in waits for a busy organization in its share of the connections, and not to prolong what is there", async () => {
   const member = await makeGroupMember();

@@ -1,9 +1,9 @@
 import { and, eq, like } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { memberHooks } from "../../app.ts";
 import { auditLog } from "../../audit/table.ts";
-import type { TestApp } from "../../testing/app.ts";
 import {
   makeOrganization,
   type Person,
@@ -11,26 +11,15 @@ import {
   type TestIssuer,
   type TestOrganization,
 } from "../../testing/issuer.ts";
-import { startTestService } from "../../testing/service.ts";
+import { setUpTestService } from "../../testing/service.ts";
 import { recordIssuers } from "../index.ts";
 import { recordConfiguredMappings } from "./configured.ts";
 import { createGroupPerson, runGroupJobs } from "./testing.ts";
 
 const COLLECTION = "/api/v1/admin/group-mappings";
-let issuer: TestIssuer;
-let other: TestIssuer;
-let api: TestApp;
-let staff: Person;
-
-beforeAll(async () => {
-  other = await startTestIssuer();
-  ({ api, issuer } = await startTestService({ issuers: [other.config] }));
-  staff = await issuer.createStaff();
-});
-afterAll(async () => {
-  await api.close();
-  other.close();
-});
+const other = setUp(startTestIssuer);
+const { api, issuer } = setUpTestService(() => ({ issuers: [other.config] }));
+const staff = setUp(() => issuer.createStaff());
 
 const asStaff = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
   api.request(method, path, { token: staff.token, headers, ...(body === undefined ? {} : { body }) });

@@ -1,28 +1,16 @@
 import { and, eq } from "drizzle-orm";
 import { decodeJwt } from "jose";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { mintFor } from "../../api-tokens/testing.ts";
 import { auditLog } from "../../audit/table.ts";
 import { addPerson, answerInvitation, makeOrganization, type Person } from "../../testing/issuer.ts";
-import {
-  createGroupPerson,
-  type GroupService,
-  mapGroup,
-  passTime,
-  runGroupJobs,
-  startGroupService,
-} from "./testing.ts";
+import { createGroupPerson, mapGroup, passTime, runGroupJobs, setUpGroupService } from "./testing.ts";
 
 const DAY_SECONDS = 86_400;
 const HOUR_SECONDS = 3600;
-let service: GroupService;
-let { api, issuer, other, org, as, findMember, readRoles } = {} as GroupService;
-
-beforeAll(async () => {
-  service = await startGroupService({ trustEmail: false });
-  ({ api, issuer, other, org, as, findMember, readRoles } = service);
+const { api, issuer, other, org, as, findMember, readRoles, makeGroupMember } = setUpGroupService({
+  trustEmail: false,
 });
-afterAll(() => service.close());
 
 async function readAudit({ userId }: Person): Promise<unknown[]> {
   const rows = await api.deps.db
@@ -34,14 +22,6 @@ async function readAudit({ userId }: Person): Promise<unknown[]> {
       ? [{ action, actor, requestId, role: (after ?? before)?.role }]
       : [],
   );
-}
-
-/** A member by a new group with this role, and who has called the API. */
-async function makeGroupMember(role: "admin" | "member" | "viewer" = "member") {
-  const { group } = await mapGroup(api.deps, issuer.config.issuer, org.id, role);
-  const person = await createGroupPerson(issuer, group);
-  expect((await as(person, "GET")).status).toBe(200);
-  return { ...person, group };
 }
 
 describe("a person whose token carries a mapped group", () => {

@@ -1,3 +1,5 @@
+import { expect } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { memberHooks } from "../../app.ts";
 import type { Deps } from "../../deps.ts";
@@ -10,7 +12,7 @@ import {
   type TestIssuer,
   type TestOrganization,
 } from "../../testing/issuer.ts";
-import { startTestService } from "../../testing/service.ts";
+import { setUpTestService } from "../../testing/service.ts";
 import { groupMembershipJobs } from "./jobs.ts";
 import { groupMappings } from "./table.ts";
 
@@ -32,16 +34,15 @@ export interface GroupService {
   findMember: (person: Pick<Person, "userId">, of?: Pick<TestOrganization, "owner">) => Promise<any>;
   /** The roles of the person in all organizations. */
   readRoles: (person: Pick<Person, "token">) => Promise<string[]>;
-  close(): Promise<void>;
+  /** A member by a new group with this role, and who has called the API. */
+  makeGroupMember: (role?: GroupRole) => Promise<Person & { group: string }>;
 }
 
-/** A service with people of two identity providers, and an organization. */
-export async function startGroupService(
-  options?: Parameters<typeof startTestIssuer>[0],
-): Promise<GroupService> {
-  const other = await startTestIssuer(options);
-  const { api, issuer } = await startTestService({ issuers: [other.config] });
-  const org = await makeOrganization(api, issuer);
+/** A service with people of two identity providers, and an organization, for the tests of a file, as `setUp` does. */
+export function setUpGroupService(options?: Parameters<typeof startTestIssuer>[0]): GroupService {
+  const other = setUp(() => startTestIssuer(options));
+  const { api, issuer } = setUpTestService(() => ({ issuers: [other.config] }));
+  const org = setUp(() => makeOrganization(api, issuer));
   const as: GroupService["as"] = ({ token }, method, path = "", body) =>
     api.request(method, `${org.path}${path}`, { token, ...(body === undefined ? {} : { body }) });
   return {
@@ -58,9 +59,11 @@ export async function startGroupService(
       (await api.request("GET", "/api/v1/me", { token })).body.organizations.map(
         (one: { role: string }) => one.role,
       ),
-    async close() {
-      await api.close();
-      other.close();
+    async makeGroupMember(role = "member") {
+      const { group } = await mapGroup(api.deps, issuer.config.issuer, org.id, role);
+      const person = await createGroupPerson(issuer, group);
+      expect((await as(person, "GET")).status).toBe(200);
+      return { ...person, group };
     },
   };
 }

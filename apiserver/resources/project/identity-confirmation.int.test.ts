@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import { ANNOTATION_IDENTITY, API_VERSION, LABEL_ID, LABEL_ORG_ID } from "../../../shared/crd/names.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
@@ -7,19 +7,12 @@ import { nodePoolSpec } from "../../../shared/crd/testing.ts";
 import type { Namespace } from "../../../shared/kube/core-kinds.ts";
 import { createStore } from "../../../shared/kube/store.ts";
 import { createId } from "../../../shared/program/id.ts";
-import type { TestApp } from "../../testing/app.ts";
-import { startTestClusters } from "../../testing/service.ts";
+import { setUpTestClusters } from "../../testing/service.ts";
 import { confirmIdentities, needsConfirmation } from "./identity-confirmation.ts";
 import { projectObservations, toProjectedCluster } from "./index.ts";
 import { aCluster } from "./testing.ts";
 
-let api: TestApp;
-let orgId: string;
-
-beforeAll(async () => {
-  ({ api, orgId } = await startTestClusters());
-});
-afterAll(() => api.close());
+const api = setUpTestClusters();
 
 type Named = Cluster | NodePool;
 
@@ -28,7 +21,7 @@ let created = 0;
 /** A cluster that comes with an id; it is in no Kubernetes API. */
 function aComing(id: string, annotations: Record<string, string> = {}): Cluster {
   created += 1;
-  const cluster = aCluster(orgId, created);
+  const cluster = aCluster(api.orgId, created);
   return { ...cluster, metadata: { ...cluster.metadata, labels: { [LABEL_ID]: id }, annotations } };
 }
 
@@ -43,8 +36,8 @@ function aComingPool(id: string, name?: string): NodePool {
 async function confirm(...objects: Named[]): Promise<(string | undefined)[]> {
   const namespaces = createStore<Namespace>({ [INDEX_ORGANIZATION]: indexByOrganization });
   const caches = { namespaces, clusters: createStore<Cluster>(), nodePools: createStore<NodePool>() };
-  const labels = { [LABEL_ORG_ID]: orgId };
-  namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: { name: `org-${orgId}`, labels } });
+  const labels = { [LABEL_ORG_ID]: api.orgId };
+  namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: { name: `org-${api.orgId}`, labels } });
   for (const object of objects)
     if ("clusterName" in object.spec) caches.nodePools.set(object as NodePool);
     else caches.clusters.set(object as Cluster);
@@ -61,7 +54,7 @@ async function confirm(...objects: Named[]): Promise<(string | undefined)[]> {
 
 /** Writes the record that a cluster has once it is served. */
 async function record(cluster: Cluster): Promise<void> {
-  const object = toProjectedCluster(cluster, orgId);
+  const object = toProjectedCluster(cluster, api.orgId);
   if (object === undefined) throw new Error("not projected");
   await api.deps.db.transaction((tx) => projectObservations(tx, [{ object }]));
 }

@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
@@ -7,8 +7,7 @@ import type { Namespace } from "../../../shared/kube/core-kinds.ts";
 import { createStore } from "../../../shared/kube/store.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
-import type { TestApp } from "../../testing/app.ts";
-import { startTestClusters } from "../../testing/service.ts";
+import { setUpTestClusters } from "../../testing/service.ts";
 import { createVersionLog } from "./audit-versions.ts";
 import { findCluster, projectObservations } from "./index.ts";
 import { projectBatch } from "./project-batch.ts";
@@ -16,14 +15,7 @@ import { startProjector } from "./projector.ts";
 import { projectedClusters, projectionWatches } from "./table.ts";
 import { projected, readTransitionTypes } from "./testing.ts";
 
-let api: TestApp;
-let orgId: string;
-let clusters: string;
-
-beforeAll(async () => {
-  ({ api, orgId, clusters } = await startTestClusters());
-});
-afterAll(() => api.close());
+const api = setUpTestClusters();
 
 /** The audit rows of changes that were not made through REST. */
 async function auditOf(id: string) {
@@ -43,7 +35,7 @@ test.each([
   ["newer than what was stored", 900, { message: "at last" }],
   ["older than what was stored", 1, { message: "stored" }],
 ])("a deleted object, %s, is kept as it was at last", async (_what, resourceVersion, status) => {
-  const before = projected(orgId, 50 + resourceVersion);
+  const before = projected(api.orgId, 50 + resourceVersion);
   const stored = {
     ...before,
     resourceVersion: 500n,
@@ -80,7 +72,7 @@ describe("the projector", () => {
     await stopped;
   });
 
-  const apply = (id: string, owner = orgId) => {
+  const apply = (id: string, owner = api.orgId) => {
     const namespace = `org-${owner}`;
     const labels = { "cloud.marina.dev/id": id };
     return Promise.all([
@@ -134,7 +126,7 @@ describe("the projector", () => {
     const id = createId();
     const metadata = {
       name: `nul-${id.slice(-12)}`,
-      namespace: `org-${orgId}`,
+      namespace: `org-${api.orgId}`,
       labels: { "cloud.marina.dev/id": id },
       annotations: { "example.com/note": "before\0after" },
     };
@@ -143,7 +135,7 @@ describe("the projector", () => {
     expect(kept.metadata.annotations).toMatchObject({ "example.com/note": "before\0after" });
     await start();
     await expect
-      .poll(async () => (await findCluster(api.deps.db, orgId, id))?.object.metadata.annotations, {
+      .poll(async () => (await findCluster(api.deps.db, api.orgId, id))?.object.metadata.annotations, {
         timeout: 200_000,
       })
       .toMatchObject({ "example.com/note": "before\uFFFDafter" });
@@ -153,12 +145,12 @@ describe("the projector", () => {
     await start();
     const id = createId();
     await apply(id);
-    const read = () => api.request("GET", `${clusters}/${id}`);
+    const read = () => api.request("GET", `${api.clusters}/${id}`);
     await expect.poll(async () => (await read()).status, { timeout: 200_000 }).toBe(200);
-    const pools = () => api.request("GET", `${clusters}/${id}/nodepools`);
+    const pools = () => api.request("GET", `${api.clusters}/${id}/nodepools`);
     await expect.poll(async () => (await pools()).body.items?.length, { timeout: 200_000 }).toBe(1);
     const labels = { "cloud.marina.dev/id": id };
-    const place = { name: `k-${id.slice(-12)}`, namespace: `org-${orgId}`, labels };
+    const place = { name: `k-${id.slice(-12)}`, namespace: `org-${api.orgId}`, labels };
     const spec = { version: "1.34.2", plan: "scale", displayName: "Renamed" };
     await api.deps.kube.apply(clusterKind, { metadata: place, spec }, { fieldManager: "kubectl" });
     await expect.poll(async () => (await read()).body.name, { timeout: 200_000 }).toBe("Renamed");
@@ -166,7 +158,7 @@ describe("the projector", () => {
       ["cluster.create", "kubectl", { version: "1.34.2", plan: "scale" }],
       ["cluster.update", "kubectl", { displayName: "Renamed" }],
     ]);
-    await api.deps.kube.delete(clusterKind, `org-${orgId}`, `k-${id.slice(-12)}`);
+    await api.deps.kube.delete(clusterKind, `org-${api.orgId}`, `k-${id.slice(-12)}`);
     await expect.poll(async () => (await read()).status, { timeout: 200_000 }).toBe(404);
     expect(await readTransitionTypes(api.deps.db, id)).toContain("deleted");
   });
@@ -181,7 +173,7 @@ describe("the projector", () => {
     const id = createId();
     await apply(id);
     await expect
-      .poll(async () => (await api.request("GET", `${clusters}/${id}`)).status, { timeout: 200_000 })
+      .poll(async () => (await api.request("GET", `${api.clusters}/${id}`)).status, { timeout: 200_000 })
       .toBe(200);
     const before = await readMissed();
     const transitions = [20, 21].map((sequence) => ({
@@ -189,7 +181,7 @@ describe("the projector", () => {
       type: "Degraded" as const,
       at: new Date(Date.UTC(2026, 10, 21, 9, sequence)).toISOString(),
     }));
-    const metadata = { name: `k-${id.slice(-12)}`, namespace: `org-${orgId}` };
+    const metadata = { name: `k-${id.slice(-12)}`, namespace: `org-${api.orgId}` };
     const options = { fieldManager: "kubectl", subresource: "status" as const };
     // Again and again, for the operator of the stack writes this status, too.
     const auditAfterLateStatus = async () => {
@@ -210,16 +202,16 @@ describe("the projector", () => {
   test("audits what kubectl deletes, once, and not what REST deletes", async () => {
     await start();
     const [byKubectl, byRest] = [createId(), createId()];
-    const read = (id: string) => api.request("GET", `${clusters}/${id}`);
+    const read = (id: string) => api.request("GET", `${api.clusters}/${id}`);
     for (const id of [byKubectl, byRest]) {
       await apply(id);
       await expect.poll(async () => (await read(id)).status, { timeout: 200_000 }).toBe(200);
     }
     const pool = await waitFor("its pool to be served", async () => {
-      const { body } = await api.request("GET", `${clusters}/${byKubectl}/nodepools`);
+      const { body } = await api.request("GET", `${api.clusters}/${byKubectl}/nodepools`);
       return body.items[0];
     });
-    const place = { namespace: `org-${orgId}`, labelSelector: `cloud.marina.dev/id=${pool.id}` };
+    const place = { namespace: `org-${api.orgId}`, labelSelector: `cloud.marina.dev/id=${pool.id}` };
     const [{ metadata } = { metadata: { name: "" } }] = await api.deps.kube.listAll(nodePoolKind, place);
     await api.deps.kube.delete(nodePoolKind, place.namespace, metadata.name);
     const deletionsOf = async (id: string) =>
@@ -228,7 +220,7 @@ describe("the projector", () => {
         .map(([action, manager]) => [action, manager]);
     await expect.poll(() => deletionsOf(pool.id), { timeout: 200_000 }).toHaveLength(1);
     await api.deps.kube.delete(clusterKind, place.namespace, `k-${byKubectl.slice(-12)}`);
-    await api.request("DELETE", `${clusters}/${byRest}`);
+    await api.request("DELETE", `${api.clusters}/${byRest}`);
     for (const id of [byKubectl, byRest])
       await expect.poll(async () => (await read(id)).status, { timeout: 200_000 }).toBe(404);
     expect(await deletionsOf(pool.id)).toEqual([["node_pool.delete", "unknown"]]);
@@ -237,15 +229,15 @@ describe("the projector", () => {
   });
 
   test("serves on its start what was created and deleted while it did not run", async () => {
-    const gone = projected(orgId, 1);
+    const gone = projected(api.orgId, 1);
     await api.deps.db.transaction((tx) => projectObservations(tx, [{ object: gone }]));
     const id = createId();
     await apply(id);
     await start();
-    expect(await findCluster(api.deps.db, orgId, gone.id)).toBeUndefined();
+    expect(await findCluster(api.deps.db, api.orgId, gone.id)).toBeUndefined();
     // One that came with an id is served once its confirmation is given, by this projector or by the stack's.
     await expect
-      .poll(async () => (await findCluster(api.deps.db, orgId, id))?.displayName, { timeout: 200_000 })
+      .poll(async () => (await findCluster(api.deps.db, api.orgId, id))?.displayName, { timeout: 200_000 })
       .toBe(`k-${id.slice(-12)}`);
   });
 
