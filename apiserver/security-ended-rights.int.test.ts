@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../e2e/testing/set-up.ts";
 import { createId } from "../shared/program/id.ts";
 import type { Sql } from "./db/client.ts";
 import { ROLES, type Role } from "./http/authorization/permissions.ts";
 import { renderOpenApi } from "./openapi/render.ts";
 import {
-  type EndedRightsFixture,
   type EndingCaller,
   giveToOtherIssuer,
   startEndedRightsFixture,
@@ -12,12 +12,7 @@ import {
 import { listOperations, VALID_BODIES } from "./testing/operation-cases.ts";
 import { mayRole, openingsOf, SECURITY_ROWS } from "./testing/security-rows.ts";
 
-let fixture: EndedRightsFixture;
-
-beforeAll(async () => {
-  fixture = await startEndedRightsFixture();
-});
-afterAll(() => fixture.close());
+const fixture = setUp(startEndedRightsFixture);
 
 const operations = listOperations(renderOpenApi());
 

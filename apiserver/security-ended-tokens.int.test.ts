@@ -1,20 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { waitFor } from "../e2e/platform/stack/testing.ts";
+import { setUp } from "../e2e/testing/set-up.ts";
 import { createId } from "../shared/program/id.ts";
 import { renderOpenApi } from "./openapi/render.ts";
-import {
-  type EndedRightsFixture,
-  giveToOtherIssuer,
-  startEndedRightsFixture,
-} from "./testing/ended-rights-fixture.ts";
+import { giveToOtherIssuer, startEndedRightsFixture } from "./testing/ended-rights-fixture.ts";
 import { type DocumentedOperation, listOperations } from "./testing/operation-cases.ts";
 
-let fixture: EndedRightsFixture;
-
-beforeAll(async () => {
-  fixture = await startEndedRightsFixture();
-});
-afterAll(() => fixture.close());
+const fixture = setUp(startEndedRightsFixture);
 
 const operations = listOperations(renderOpenApi());
 

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../e2e/testing/set-up.ts";
 import { mintFor } from "./api-tokens/testing.ts";
 import { ROLES, SCOPES } from "./http/authorization/permissions.ts";
 import type { TestResponse } from "./testing/app.ts";
@@ -7,18 +8,10 @@ import {
   findWrongCells,
   listRows,
   outcomeOf,
-  type SecurityFixture,
   startSecurityFixture,
 } from "./testing/security-fixture.ts";
 
-let fixture: SecurityFixture;
-let organizations: SecurityFixture["organizations"];
-
-beforeAll(async () => {
-  fixture = await startSecurityFixture();
-  organizations = fixture.organizations;
-});
-afterAll(() => fixture.close());
+const fixture = setUp(startSecurityFixture);
 
 function withoutRequestId({ status, headers, body }: TestResponse) {
   // What is left of the caller's rate counts down with each request, whatever it asks for.
@@ -32,7 +25,7 @@ describe("an organization that the caller cannot see", () => {
     "foreign, missing and deleted organizations give the same response to a %s",
     async (role) => {
       const { token } = fixture.people[role];
-      const { foreign, missing, deleted } = organizations;
+      const { foreign, missing, deleted } = fixture.organizations;
       for (const { operation, name, isInOrg } of listRows(fixture)) {
         if (!isInOrg || operation.access === "platform-admin") continue;
         const [first, ...others] = await Promise.all(
@@ -54,8 +47,8 @@ describe("an organization that the caller cannot see", () => {
       expect(without, "createForeignChildren (security-fixture.ts) makes no record for these").toEqual([]);
       const { token } = fixture.people.owner;
       const [foreign, missing] = [
-        await call(fixture, operation, organizations.own, token, foreignChildren),
-        await call(fixture, operation, organizations.own, token),
+        await call(fixture, operation, fixture.organizations.own, token, foreignChildren),
+        await call(fixture, operation, fixture.organizations.own, token),
       ];
       expect(missing.status).toBe(404);
       expect(withoutRequestId(foreign)).toEqual(withoutRequestId(missing));
@@ -63,7 +56,7 @@ describe("an organization that the caller cannot see", () => {
   });
 
   test("a token sees no other organization, not even its creator's", async () => {
-    const { own, foreign, missing, deleted } = organizations;
+    const { own, foreign, missing, deleted } = fixture.organizations;
     const { owner } = fixture.people;
     const { text } = await mintFor(fixture.api.deps, owner, own, { role: "owner", scopes: [...SCOPES] });
     const wrong = await findWrongCells(fixture, ({ operation, isInOrg }) =>

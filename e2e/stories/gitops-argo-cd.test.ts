@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { ROOT } from "../platform/stack/marina.ts";
 import { kubectl } from "../platform/stack/testing.ts";
-import { openThreeWays, type ThreeWays } from "../testing/three-ways.ts";
+import { setUp } from "../testing/set-up.ts";
+import { openThreeWays } from "../testing/three-ways.ts";
 
 const applicationShape = z.object({
   spec: z.object({ syncPolicy: z.object({ syncOptions: z.array(z.string()) }) }),
@@ -29,13 +30,7 @@ function readApplyFlags(): string[] {
   });
 }
 
-let ways: ThreeWays;
-
-beforeAll(async () => {
-  ways = await openThreeWays();
-});
-
-afterAll(() => ways?.close());
+const ways = setUp(openThreeWays);
 
 test("a sync of Argo CD takes back what REST wrote to no field that Git leaves out, and REST writes none that Git names", async () => {
   const flags = readApplyFlags();

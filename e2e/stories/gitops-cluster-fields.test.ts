@@ -1,25 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { capiClusterKind } from "../testing/custom-resources.ts";
+import { setUp } from "../testing/set-up.ts";
 import { createTenant } from "../testing/tenant.ts";
-import {
-  FLUX,
-  type Managed,
-  openThreeWays,
-  type Row,
-  type ThreeWays,
-  type Way,
-} from "../testing/three-ways.ts";
+import { FLUX, type Managed, openThreeWays, type Row, type Way } from "../testing/three-ways.ts";
 
-let ways: ThreeWays;
-
-beforeAll(async () => {
-  ways = await openThreeWays();
-});
-
-afterAll(() => ways?.close());
+const ways = setUp(openThreeWays);
 
 const CLUSTER_ROWS: readonly Row[] = [
   {

@@ -1,25 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { waitFor } from "../platform/stack/testing.ts";
-import {
-  FLUX,
-  type Managed,
-  openThreeWays,
-  type Row,
-  type ThreeWays,
-  WAYS,
-  type Way,
-} from "../testing/three-ways.ts";
+import { setUp } from "../testing/set-up.ts";
+import { FLUX, type Managed, openThreeWays, type Row, WAYS, type Way } from "../testing/three-ways.ts";
 
-let ways: ThreeWays;
-
-beforeAll(async () => {
-  ways = await openThreeWays();
-});
-
-afterAll(() => ways?.close());
+const ways = setUp(openThreeWays);
 
 const POOL_ROWS: readonly Row[] = [
   { field: "vcpus", wire: "vcpus", good: 4, bad: 129 },

@@ -1,23 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { deploymentKind } from "../../shared/kube/core-kinds.ts";
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import {
   conditionOf,
   createEngineer,
-  type Engineer,
   machineDeploymentKind,
   machineKind,
   waitForCluster,
 } from "../testing/custom-resources.ts";
+import { setUp } from "../testing/set-up.ts";
 import { failNode, withTenantKubeconfig } from "../testing/tenant-kubeconfig.ts";
 
 // One cluster carries all stories; each has a separate pool, and they run side by side.
 const stack = readStack();
 const GROUP_SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group";
-let engineer: Engineer;
+const engineer = setUp(() => createEngineer(stack));
 
 beforeAll(async () => {
-  engineer = await createEngineer(stack);
   await engineer.createCluster("busy", {});
   await engineer.createPool("sick", "busy", { desiredNodes: 2 });
   await engineer.createPool("asked", "busy", { desiredNodes: 1 });
@@ -32,8 +31,6 @@ beforeAll(async () => {
     await waitForNodes(name, nodes);
   }
 });
-
-afterAll(() => engineer.close());
 
 describe.concurrent("the pools of a running cluster", () => {
   test("labels follow on live nodes, taints are there from the beginning, and no machine is replaced for them", async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
@@ -8,20 +8,15 @@ import {
   capiClusterKind,
   conditionOf,
   createEngineer,
-  type Engineer,
   machineKind,
   waitForCluster,
 } from "../testing/custom-resources.ts";
 import { loseObject } from "../testing/lost-objects.ts";
+import { setUp } from "../testing/set-up.ts";
 
 const stack = readStack();
 const BY_HAND = { fieldManager: "engineer" };
-let engineer: Engineer;
-
-beforeAll(async () => {
-  engineer = await createEngineer(stack);
-});
-afterAll(() => engineer?.close());
+const engineer = setUp(() => createEngineer(stack));
 
 /** The custom resources of one cluster as a backup holds them. */
 interface Backup {

@@ -1,22 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { readStack, waitFor } from "../platform/stack/testing.ts";
-import {
-  capiClusterKind,
-  conditionOf,
-  createEngineer,
-  type Engineer,
-  waitForCluster,
-} from "../testing/custom-resources.ts";
+import { capiClusterKind, conditionOf, createEngineer, waitForCluster } from "../testing/custom-resources.ts";
+import { setUp } from "../testing/set-up.ts";
 
 const stack = readStack();
 const SLOW = { timeoutMs: 240_000 };
-let engineer: Engineer;
-
-beforeAll(async () => {
-  engineer = await createEngineer(stack);
-});
-afterAll(() => engineer?.close());
+const engineer = setUp(() => createEngineer(stack));
 
 function waitForQuiet(what: string, holds: (cluster: Cluster) => boolean): Promise<Cluster> {
   const find = async () => {

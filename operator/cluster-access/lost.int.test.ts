@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { kubectl, readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { ask, makeRequest, untilRefused } from "../../e2e/testing/credentials.ts";
-import { createEngineer, type Engineer } from "../../e2e/testing/custom-resources.ts";
+import { createEngineer } from "../../e2e/testing/custom-resources.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { createSimulatedTenant, markReady, readPlayedServer } from "../../e2e/testing/simulated-tenant.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
@@ -11,17 +12,13 @@ import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 
 const BY_HAND = { fieldManager: "test" };
 const stack = readStack();
-let engineer: Engineer;
+const engineer = setUp(() => createEngineer(stack));
 let stops: (() => void)[] = [];
 
-beforeAll(async () => {
-  engineer = await createEngineer(stack);
-});
 afterEach(() => {
   for (const stop of stops) stop();
   stops = [];
 });
-afterAll(() => engineer.close());
 
 /** The address of an API server that lets everyone in, and its CA. */
 async function serveTenant() {

@@ -1,25 +1,21 @@
 import { isDeepStrictEqual } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { localClusterKind } from "../../e2e/platform/local-provider/kinds.ts";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import {
   capiClusterKind,
   conditionOf,
   createEngineer,
-  type Engineer,
   statusOf,
 } from "../../e2e/testing/custom-resources.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 
 /** Writes of a status in a creation: at its edges, and on a slow machine one more for each 20 s. */
 const AT_EDGES = 6;
 const DETAILS_EVERY_MS = 20_000;
 
-let engineer: Engineer;
-beforeAll(async () => {
-  engineer = await createEngineer(readStack());
-});
-afterAll(() => engineer.close());
+const engineer = setUp(() => createEngineer(readStack()));
 
 test("the creation of a cluster with a pool of one node writes the status of each at its edges only", async () => {
   const { history } = engineer;

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestIssuer, type TestIssuer } from "../../testing/issuer.ts";
+import { expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
+import { startTestIssuer } from "../../testing/issuer.ts";
 import { makeIssuerConfig } from "../../testing/issuer-config.ts";
 import { checkToken } from "./check-token.ts";
 
-let issuer: TestIssuer;
-beforeAll(async () => {
-  issuer = await startTestIssuer({ idNamespace: "test" });
-});
-afterAll(() => issuer.close());
+const issuer = setUp(() => startTestIssuer({ idNamespace: "test" }));
 
 const ORGANIZATION = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
 const check = (token: string, owner?: string, issuers = [issuer.config]) =>

@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { startTestIssuer, type TestIssuer, type TokenChanges } from "../../testing/issuer.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
+import { startTestIssuer, type TokenChanges } from "../../testing/issuer.ts";
 import { makeIssuerConfig } from "../../testing/issuer-config.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import type { UserPrincipal } from "./principal.ts";
@@ -142,11 +143,7 @@ const PROVIDERS: Provider[] = [
   },
 ];
 
-let issuer: TestIssuer;
-beforeAll(async () => {
-  issuer = await startTestIssuer();
-});
-afterAll(() => issuer.close());
+const issuer = setUp(startTestIssuer);
 
 /** The issuer as the page has it, at the address of the test's. */
 function readPage(page: string) {

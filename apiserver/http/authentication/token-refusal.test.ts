@@ -1,6 +1,7 @@
 import { SignJWT } from "jose";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestIssuer, type TestIssuer, type TokenChanges } from "../../testing/issuer.ts";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
+import { startTestIssuer, type TokenChanges } from "../../testing/issuer.ts";
 import { makeIssuerConfig } from "../../testing/issuer-config.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { explainToken } from "./explain-token.ts";
@@ -12,11 +13,7 @@ const NOW_MS = Date.now();
 const NOW = Math.floor(NOW_MS / 1000);
 const SECRET_AUDIENCE = "only-the-installer-knows";
 
-let issuer: TestIssuer;
-beforeAll(async () => {
-  issuer = await startTestIssuer();
-});
-afterAll(() => issuer.close());
+const issuer = setUp(startTestIssuer);
 
 /** Presents a token to an issuer with these settings: the 401 that it gets, and what a check says is refused of it. */
 async function refuse(changes: TokenChanges, settings: Partial<IssuerInput> = {}) {
