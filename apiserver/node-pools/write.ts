@@ -190,7 +190,7 @@ export async function deleteNodePool(
   });
 }
 
-/** What a pool uses of the quotas after a write, which must allow its growth, and what it means in nodes and money. */
+/** The quota amounts of a pool after a write, the check that its growth fits, and the effects on nodes and cost. */
 function assessChange(
   { config, now }: Deps,
   amounts: ObjectAmounts,

@@ -91,7 +91,7 @@ export function composeCapiCluster(desired: DesiredCluster, capabilities: ClassC
 }
 
 /** Removes an entry that another manager added to the topology: a forced apply does not. */
-export function removePoolEntry(cluster: CapiCluster, poolName: string): Step {
+export function planPoolEntryRemoval(cluster: CapiCluster, poolName: string): Step {
   const pools = cluster.spec?.topology?.workers?.machineDeployments ?? [];
   const path = `/spec/topology/workers/machineDeployments/${pools.findIndex((pool) => pool.name === poolName)}`;
   return {
@@ -178,7 +178,7 @@ export function createTopologyWrites(nowMs: () => number = () => performance.now
 }
 
 /** Whether this is a failed apply of the Cluster API object that may still take effect: its outcome is unknown. */
-export function mayStillBeMade(error: unknown): boolean {
+export function mayStillBeApplied(error: unknown): boolean {
   if (!(error instanceof StepError) || error.step.kind !== capiClusterKind) return false;
   return error.step.verb === "apply" && !isNotApplied(error.cause);
 }

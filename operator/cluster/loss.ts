@@ -8,7 +8,7 @@ import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { listNames } from "../../shared/program/wording.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { displayNameOf, isRecreationRequested } from "../identity/identity.ts";
-import { noteCapiUid } from "../subnets/lock.ts";
+import { composeCapiUidStep } from "../subnets/lock.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /**
@@ -29,7 +29,7 @@ export function findLoss(observed: ObservedCluster): Problem | undefined {
  * never left. One that was lost is back when its control plane is available and, unless its endpoint is private, that
  * answers.
  */
-export function findReturnWait(observed: ObservedCluster): Problem | undefined {
+export function findReturnProblem(observed: ObservedCluster): Problem | undefined {
   const { status } = observed.cluster;
   if (status?.firstReadyAt === undefined) return undefined;
   const wasLost = findCondition(status.conditions, "Ready")?.reason === INFRASTRUCTURE_LOST;
@@ -55,10 +55,10 @@ export function planRecreation(observed: ObservedCluster): Step | undefined {
 }
 
 /** The lock of the subnet records what was made: without it a loss before the first status looks like a creation. */
-export function recordCapiUid({ capi, locks, settings }: ObservedCluster): Step[] {
+export function planCapiUidRecord({ capi, locks, settings }: ObservedCluster): Step[] {
   const { uid } = capi?.object.metadata ?? {};
   if (uid === undefined || locks.own === undefined || locks.own.capiUid === uid) return [];
-  return [noteCapiUid(settings.platformNamespace, locks.own, uid)];
+  return [composeCapiUidStep(settings.platformNamespace, locks.own, uid)];
 }
 
 /** The annotation of a loss that is over: the same annotation in a later backup must not count again. */

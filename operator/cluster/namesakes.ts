@@ -39,10 +39,10 @@ export function isNameTakenAmong(
   const isNamesake = (other: KubeObject) =>
     other.metadata.name === metadata.name && other.metadata.namespace !== metadata.namespace;
   if (capiClusters.some(isNamesake)) return true;
-  const rivals = clusters.filter((other) => isNamesake(other) && mayOwnName(other, locks));
+  const otherOwners = clusters.filter((other) => isNamesake(other) && mayOwnName(other, locks));
   return mayOwnName(cluster, locks)
-    ? rivals.some((other) => isOlder(other.metadata, metadata))
-    : rivals.length > 0;
+    ? otherOwners.some((other) => isOlder(other.metadata, metadata))
+    : otherOwners.length > 0;
 }
 
 /**

@@ -131,14 +131,14 @@ export interface ObservedCluster {
   infrastructure: InfrastructureState | undefined;
   /** Those of its class that select it. */
   addOns: readonly AddOnState[];
-  /** How giving access to it goes. */
+  /** Whether kubeconfigs and rights in the cluster can be issued. */
   access: ObservedAccessHealth;
   applyFailure: ApplyFailure | undefined;
-  /** Why Cluster API rejected the next version in this reconcile; the rest is applied without it. */
+  /** Why Cluster API rejected the next version, in this reconcile or not long ago; the rest is applied without it. */
   upgradeRejection: string | undefined;
   /** What Cluster API rejected, in this reconcile or not long ago: each part stays as it is there, and the rest is applied. */
   rejected: Rejected;
-  /** What the upgrade finds that is to be checked; undefined = not read yet, or there is none. */
+  /** The results of the checks of the requested upgrade; undefined = not read yet, or none is requested. */
   upgradeChecks: readonly UpgradeCheck[] | undefined;
   settings: ClusterSettings;
 }

@@ -8,7 +8,7 @@ import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { earliest, elapsedMs } from "../../shared/program/time.ts";
 import { REJECTION_LASTS_MS } from "../capi/cluster-state.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
-import { removePoolEntry } from "../capi/topology.ts";
+import { planPoolEntryRemoval } from "../capi/topology.ts";
 import {
   findIdentityProblem,
   findMissingFinalizer,
@@ -18,11 +18,11 @@ import {
   isSuspended,
   readIdentity,
 } from "../identity/identity.ts";
-import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
+import { planSubnetAllocation, planSubnetRelease } from "../subnets/lock.ts";
 import { planSecretRemoval } from "../tenant/secret-role.ts";
 import { type Decision, decideChildren, planPause, planResume } from "./children.ts";
 import { composeBegunUpgrade, composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
-import { findHandledRecreation, findLoss, planRecreation, recordCapiUid } from "./loss.ts";
+import { findHandledRecreation, findLoss, planCapiUidRecord, planRecreation } from "./loss.ts";
 import { decideRulesState, mustCorrectStatus } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { keepUnapplied } from "./pools.ts";
@@ -31,7 +31,6 @@ import { changedStatus, composeClusterStatus, type StatusInput } from "./status.
 import { composeRejectedPatch } from "./summary.ts";
 import { decideUpgrade } from "./upgrade-gate.ts";
 import {
-  adoptRestored,
   composeMissingPools,
   findClusterDeletionWait,
   findHandledRequests,
@@ -39,6 +38,7 @@ import {
   findPoolRemovalWait,
   findPoolWait,
   isAppliedOwner,
+  planAdoption,
 } from "./waits.ts";
 
 /** A rejected request is retried now and then: its cause may have ended unnoticed. */
@@ -58,16 +58,16 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const upgrade = decideUpgrade(observed);
   const problem = findIdentityProblem(organization, observed.olderDuplicate, identity) ?? findLoss(observed);
   if (problem !== undefined || organization.kind !== "known") {
-    const adoption = identity === "unconfirmed" ? { apply: adoptRestored(observed), remove: [] } : NO_STEPS;
+    const adoption = identity === "unconfirmed" ? { apply: planAdoption(observed), remove: [] } : NO_STEPS;
     const plan = composeClusterPlan(adoption, { ...NOTHING_DECIDED, observed, upgrade, problem }, now);
     return organization.kind === "known" ? { ...plan, metadata: findMissingFinalizer(metadata) } : plan;
   }
   const id = idOf(observed.cluster) ?? observed.candidateId;
   const decision = decideChildren(observed, upgrade, id, now);
   const pending = decision.ok ? planSteps(observed, decision, id, now) : NO_STEPS;
-  const changes = suspendOrResume(observed, pending);
+  const changes = planSuspension(observed, pending);
   // First of all: what Cluster API rejects must not prevent that the uid of what it has made is recorded.
-  const steps = { ...changes, apply: [...recordCapiUid(observed), ...changes.apply] };
+  const steps = { ...changes, apply: [...planCapiUidRecord(observed), ...changes.apply] };
   const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
   const rules = decision.ok ? decideRulesState(observed, decision.capiCluster) : undefined;
@@ -157,7 +157,7 @@ function isCarriedOut({ cluster, capi }: ObservedCluster, steps: Steps): boolean
 }
 
 /** A suspended cluster is paused and left unchanged; a resumed one gets what it missed. */
-function suspendOrResume({ cluster, capi }: ObservedCluster, pending: Steps): Steps {
+function planSuspension({ cluster, capi }: ObservedCluster, pending: Steps): Steps {
   if (isSuspended(cluster)) return { apply: planPause(capi?.object), remove: [] };
   return { ...pending, apply: [...planResume(capi?.object), ...pending.apply] };
 }
@@ -171,7 +171,8 @@ function planSteps(
 ): Steps {
   const { capi, locks, settings } = observed;
   const desired = decision.capiCluster;
-  const lock = locks.own === undefined ? [takeSubnet(settings.platformNamespace, decision.subnet, id)] : [];
+  const lock =
+    locks.own === undefined ? [planSubnetAllocation(settings.platformNamespace, decision.subnet, id)] : [];
   if (capi?.state.deleting) return { apply: lock, remove: [] };
   const recreation = planRecreation(observed);
   if (recreation !== undefined) return { apply: lock, remove: [recreation] };
@@ -181,7 +182,7 @@ function planSteps(
   const waitMs = capi === undefined ? findPoolWait(observed, ours, now) : undefined;
   if (waitMs !== undefined) return { apply: lock, remove: [], waitMs };
   if (findMissingPools(observed).length > 0)
-    return { apply: [...lock, ...adoptRestored(observed)], remove: [] };
+    return { apply: [...lock, ...planAdoption(observed)], remove: [] };
   if (!isApplied(desired, capi?.object)) {
     // One that is gone meanwhile is not made again: it is lost, or its deletion goes on.
     const precondition = capi === undefined ? { isNew: true } : { uid: capi.object.metadata.uid };
@@ -194,7 +195,7 @@ function planSteps(
   const object = capi?.object;
   if (foreign === undefined || object === undefined) return { apply: lock, remove: [] };
   const event = composeForeignPoolEvent(observed, foreign);
-  return { apply: lock, remove: [{ ...removePoolEntry(object, foreign), event }] };
+  return { apply: lock, remove: [{ ...planPoolEntryRemoval(object, foreign), event }] };
 }
 
 interface RejectionReport {
@@ -247,7 +248,7 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
     const lock = observed.olderDuplicate === undefined ? locks.own : undefined;
     const { namespace = "", name } = cluster.metadata;
     remove.push(...planSecretRemoval(namespace, nameAdminSecret(name)));
-    if (lock !== undefined) remove.push(releaseSubnet(settings.platformNamespace, lock));
+    if (lock !== undefined) remove.push(planSubnetRelease(settings.platformNamespace, lock));
     return composePlan({ remove, releaseFinalizer: true });
   }
   const input: StatusInput = { ...NOTHING_DECIDED, observed, problem: undefined };

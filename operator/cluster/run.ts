@@ -22,7 +22,7 @@ import { CACHE_LAG_MS, type Caches, type RunContext } from "../caches.ts";
 import type { InfrastructureReader } from "../capi/infrastructure.ts";
 import { capiClusterKind, capiClusterNameOf } from "../capi/kinds.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
-import { findDesiredCapiCluster, mayStillBeMade, type TopologyWrites } from "../capi/topology.ts";
+import { findDesiredCapiCluster, mayStillBeApplied, type TopologyWrites } from "../capi/topology.ts";
 import { isFinalized } from "../identity/identity.ts";
 import { decideOwnership, findCapi } from "../identity/ownership.ts";
 import type { AccessHealth, TenantMemory } from "../tenant/tenant-memory.ts";
@@ -158,7 +158,7 @@ async function tryApply(
     if (outcome.kind === "done") deps.throttle.noteApplied(key, plan);
     return outcome;
   } catch (error) {
-    if (mayStillBeMade(error)) deps.topologyWrites.noteUnknownOutcome(key, listPoolsToSend(observed));
+    if (mayStillBeApplied(error)) deps.topologyWrites.noteUnknownOutcome(key, listPoolsToSend(observed));
     const failed = readFailure(error);
     // The status cannot be decided on an object whose metadata has just been written: the retry does it.
     if (failed === undefined || observed.applyFailure !== undefined || plan.metadata !== undefined)
@@ -182,7 +182,7 @@ function findChange(observed: ObservedCluster, plan: Plan<unknown>, { failure, s
 }
 
 /**
- * Asks the Kubernetes API, for the caches may lag behind, as after a create without an answer: a pool or Cluster API cluster that they
+ * Asks the Kubernetes API, for the caches may lag behind, as after a create without a response: a pool or Cluster API cluster that they
  * do not show would remain after its Cluster is deleted. One that is created later still is garbage collected with its owner.
  */
 async function hasChild({ client }: ClusterDeps, cluster: Cluster, signal: AbortSignal): Promise<boolean> {
@@ -267,7 +267,7 @@ function observeEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefine
   return deps.prober.track(key, { url: state.endpoint.url, ca });
 }
 
-/** What the upgrade finds that is requested, also of a suspended cluster: it is then known when that is resumed. */
+/** The results of the checks of the requested upgrade, also of a suspended cluster: they are then known when it is resumed. */
 function observeUpgrade(deps: ClusterDeps, key: string, observed: ObservedCluster): KnownChecks {
   const target = findTargetToCheck(observed);
   if (target === undefined) {

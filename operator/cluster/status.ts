@@ -33,7 +33,7 @@ import {
   summarizeClusterPhase,
 } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
-import { findReturnWait } from "./loss.ts";
+import { findReturnProblem } from "./loss.ts";
 import { findInfrastructureReadMs, isProviderReportCurrent, type RulesState } from "./networks.ts";
 import type { ClusterSettings, ObservedCluster } from "./observe.ts";
 import { measurePools } from "./pools.ts";
@@ -166,7 +166,8 @@ function composeConditions(
     pool.progress.unhealthy.map((machine) => machine.node ?? machine.name),
   );
   const health = checkHealth(cluster, details, unhealthyNodes, settings.degradedAfterSeconds, now);
-  const lost = facts.problem?.reason === INFRASTRUCTURE_LOST ? facts.problem : findReturnWait(facts.observed);
+  const lost =
+    facts.problem?.reason === INFRASTRUCTURE_LOST ? facts.problem : findReturnProblem(facts.observed);
   const degraded = lost ?? health.degraded;
   const summary = setConditions(before, decideSummary(facts, details, degraded), now, generation);
   const requeueAfterMs = earliest([

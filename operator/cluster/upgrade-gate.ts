@@ -70,7 +70,7 @@ function findGate(
     const last = findCondition(cluster.status?.conditions, "UpgradeBlocked");
     if (enforced && last?.status === "True" && last.observedGeneration === cluster.metadata.generation)
       return { state: "blocked", message: last.message };
-    const message = `Upgrading from ${cluster.status?.version} to ${target}: what the upgrade finds in the cluster is being read.`;
+    const message = `Upgrading from ${cluster.status?.version} to ${target}: the upgrade checks are running.`;
     return { state: "checking", message };
   }
   if (!enforced || !checks.some(isBlocking)) return undefined;

@@ -71,7 +71,7 @@ export function findHandledRequests(observed: ObservedCluster): string[] {
  * Makes the restored Cluster the owner at once: the owner of before does not exist, and the garbage collector would delete
  * the Cluster API cluster. The reference gets `controller` only with the first apply, by which `isAppliedOwner` knows it.
  */
-export function adoptRestored(observed: ObservedCluster): Step[] {
+export function planAdoption(observed: ObservedCluster): Step[] {
   const { cluster, capi } = observed;
   if (capi === undefined || findOwner(observed) !== undefined) return [];
   const { namespace = "", name, uid } = capi.object.metadata;

@@ -4,7 +4,7 @@ import { makePool, NAMESPACE, START } from "../testing.ts";
 import { createTestCaches } from "../testing-caches.ts";
 import { findWoken } from "../testing-changes.ts";
 import { aCluster } from "../testing-cluster.ts";
-import { UNREAD_OF_POOLS, watchClusters } from "./watch.ts";
+import { POOL_STATUS_FIELDS_NOT_READ, watchClusters } from "./watch.ts";
 
 const AT = START.toISOString();
 const MACHINE = { name: "m", uid: "uid-m", ready: false, createdAt: AT, phase: "Running" };
@@ -86,7 +86,7 @@ function hideUnread(one: NodePool): NodePool {
   };
   const status = hide(
     { ...STATUS },
-    [...UNREAD_OF_POOLS].filter((name) => name !== "conditions"),
+    [...POOL_STATUS_FIELDS_NOT_READ].filter((name) => name !== "conditions"),
   );
   const ready = hide({ type: "Ready" }, ["status", "reason", "message"]);
   Object.assign(status, { conditions: [ready, condition("UpToDate", "True")] });

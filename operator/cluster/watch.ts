@@ -106,8 +106,8 @@ export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "
   });
 }
 
-/** What a pool reports for people and for what it does itself; a field that is not named here wakes its cluster. */
-export const UNREAD_OF_POOLS = new Set([
+/** Fields of a pool's status whose changes do not enqueue its cluster, but for the machines and conditions that `pickRead` adds. */
+export const POOL_STATUS_FIELDS_NOT_READ = new Set([
   "conditions",
   "machines",
   "goneMachines",
@@ -129,7 +129,7 @@ function pickRead({ metadata, spec, status = {} }: NodePool) {
   return {
     metadata: { ...metadata, resourceVersion: undefined },
     spec,
-    status: Object.entries(status).filter(([name]) => !UNREAD_OF_POOLS.has(name)),
+    status: Object.entries(status).filter(([name]) => !POOL_STATUS_FIELDS_NOT_READ.has(name)),
     upToDate: upToDate && [upToDate.status, upToDate.observedGeneration],
     machines: pickOccupied(status.machines),
   };

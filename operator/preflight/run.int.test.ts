@@ -20,7 +20,7 @@ import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import type { Config } from "../config.ts";
 import { parseSubnetRange } from "../subnets/allocate.ts";
-import { takeSubnet } from "../subnets/lock.ts";
+import { planSubnetAllocation } from "../subnets/lock.ts";
 import { settings } from "../testing.ts";
 import { formatCheck } from "./checks.ts";
 import { checkCoreManagers, checkManagementNetworks } from "./management.ts";
@@ -73,7 +73,7 @@ test("the version of Cluster API, free networks and the images are told by what 
   const podCIDRs = { podCIDR: "10.77.4.0/24", podCIDRs: ["10.77.4.0/24"], unschedulable: true };
   await client.create(nodeKind, { metadata: { name: node }, spec: podCIDRs }, by);
   for (const subnet of ["10.77.1.0/24", "10.77.2.0/24"]) {
-    const step = takeSubnet(namespace, subnet, randomUUID());
+    const step = planSubnetAllocation(namespace, subnet, randomUUID());
     if (step.verb === "create") await client.create(step.kind, step.object, by);
   }
   const transport = open();

@@ -39,7 +39,7 @@ export function readLock(configMap: ConfigMap): SubnetLock | undefined {
  * Takes a subnet. The NAME of the ConfigMap is the subnet, so only one creator succeeds: two operators can never assign
  * one subnet twice, and a lost status is restored by the id inside.
  */
-export function takeSubnet(namespace: string, subnet: string, clusterId: string): Step {
+export function planSubnetAllocation(namespace: string, subnet: string, clusterId: string): Step {
   const object: ConfigMap = {
     apiVersion: "v1",
     kind: configMapKind.kind,
@@ -59,7 +59,7 @@ export function compareLocks(left: SubnetLock, right: SubnetLock): number {
 }
 
 /** Releases a subnet. */
-export function releaseSubnet(namespace: string, lock: SubnetLock): Step {
+export function planSubnetRelease(namespace: string, lock: SubnetLock): Step {
   return { verb: "delete", kind: configMapKind, namespace, name: lock.name, uid: lock.uid };
 }
 
@@ -67,7 +67,7 @@ export function releaseSubnet(namespace: string, lock: SubnetLock): Step {
  * Notes in a lock which Cluster API cluster was made on it. Written after that exists, so that a crash in between
  * leaves a creation under way, and later an absent one is a loss.
  */
-export function noteCapiUid(namespace: string, { name, uid }: SubnetLock, capiUid: string): Step {
+export function composeCapiUidStep(namespace: string, { name, uid }: SubnetLock, capiUid: string): Step {
   const operations: JsonPatchOperation[] = [
     { op: "test", path: "/metadata/uid", value: uid },
     { op: "add", path: "/data/engine", value: capiUid },
@@ -76,7 +76,7 @@ export function noteCapiUid(namespace: string, { name, uid }: SubnetLock, capiUi
 }
 
 /** Notes in a lock since when its cluster is missing; `undefined`: the cluster exists again. */
-export function noteOrphaned({ metadata }: ConfigMap, orphanedAt: Date | undefined): Step {
+export function planOrphanRecord({ metadata }: ConfigMap, orphanedAt: Date | undefined): Step {
   const { namespace = "", name, uid, annotations } = metadata;
   const change: JsonPatchOperation[] =
     orphanedAt === undefined

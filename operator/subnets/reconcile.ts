@@ -2,7 +2,7 @@ import { composePlan, type Plan } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
 import { elapsedMs } from "../../shared/program/time.ts";
-import { noteOrphaned, releaseSubnet, type SubnetLock } from "./lock.ts";
+import { planOrphanRecord, planSubnetRelease, type SubnetLock } from "./lock.ts";
 
 /** All that is known about one subnet lock when it is reconciled: plain data, no client. */
 export interface ObservedLock {
@@ -32,14 +32,16 @@ export function reconcileLock(observed: ObservedLock, now: Date): Plan<never> {
   const subnet = owner?.status?.workerSubnet;
   const usesAnother = subnet !== undefined && subnet !== lock.subnet;
   if (!usesAnother && (owner !== undefined || runsInCapi))
-    return composePlan({ apply: lock.orphanedAt === undefined ? [] : [noteOrphaned(configMap, undefined)] });
+    return composePlan({
+      apply: lock.orphanedAt === undefined ? [] : [planOrphanRecord(configMap, undefined)],
+    });
   const youngMs = findWaitMs(lock.createdAt, MIN_AGE_MS, now);
   if (youngMs !== undefined) return composePlan({ requeueAfterMs: youngMs });
   if (!usesAnother && lock.orphanedAt === undefined)
-    return composePlan({ apply: [noteOrphaned(configMap, now)], requeueAfterMs: KEPT_MS });
+    return composePlan({ apply: [planOrphanRecord(configMap, now)], requeueAfterMs: KEPT_MS });
   const keptMs = usesAnother ? undefined : findWaitMs(lock.orphanedAt, KEPT_MS, now);
   if (keptMs !== undefined) return composePlan({ requeueAfterMs: keptMs });
-  return composePlan({ remove: [releaseSubnet(configMap.metadata.namespace ?? "", lock)] });
+  return composePlan({ remove: [planSubnetRelease(configMap.metadata.namespace ?? "", lock)] });
 }
 
 /** The rest of a wait since a time. One ahead of this clock is waited for whole: a subnet is rather kept too long. */

@@ -5,7 +5,7 @@ import { openTestApi } from "../../shared/crd/testing.ts";
 import { type ConfigMap, configMapKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { chooseSubnet, parseSubnetRange } from "./allocate.ts";
-import { compareLocks, LOCK_SELECTOR, readLock, type SubnetLock, takeSubnet } from "./lock.ts";
+import { compareLocks, LOCK_SELECTOR, planSubnetAllocation, readLock, type SubnetLock } from "./lock.ts";
 
 const api = setUp(openTestApi);
 
@@ -24,7 +24,7 @@ async function take(clusterId: string, view: readonly SubnetLock[]): Promise<"ta
     if (locks.some((lock) => lock.clusterId === clusterId)) return "taken";
     const subnet = chooseSubnet(range, new Set(locks.map((lock) => lock.subnet)), clusterId);
     if (subnet === undefined) return "full";
-    const step = takeSubnet(api.namespace, subnet, clusterId);
+    const step = planSubnetAllocation(api.namespace, subnet, clusterId);
     if (step.verb !== "create") throw new Error("a lock is created, never applied");
     try {
       await api.client.create(configMapKind, step.object as ConfigMap, { fieldManager: "test" });

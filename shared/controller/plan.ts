@@ -42,7 +42,7 @@ export class StepError extends Error {
   }
 }
 
-/** What a reconcile decided, in the order in which it is applied. Every step is idempotent. */
+/** What a reconcile decided, in the order in which it is applied. A step that was made already changes nothing, or is a conflict. */
 export interface Plan<Status> {
   /** What the object itself lacks and gets before anything else is created; undefined = nothing. */
   metadata: MetadataChange | undefined;

@@ -38,7 +38,7 @@ export interface Caller<C = unknown> {
    * the organization, or is outside one, the token alone.
    */
   confirm: (tx: Transaction) => Promise<C>;
-  /** Undefined for what was authorized before: it waits for no request. */
+  /** Undefined for a change that follows from a request (`asAuthorized`): it ends with none. */
   slot: TenantSlot | undefined;
 }
 
@@ -54,7 +54,7 @@ export function transactAs<T, C>(
   return beginWhileClientWaits(db, caller, async (tx) => effect(tx, await caller.confirm(tx)));
 }
 
-/** A transaction before which a request has written nothing: it stops waiting for a connection when the client is gone. */
+/** A transaction before which a request has written nothing: it does not begin once the client is gone. */
 async function beginWhileClientWaits<T>(
   db: Database,
   { slot }: Pick<Caller, "slot">,
@@ -68,7 +68,7 @@ async function beginWhileClientWaits<T>(
     },
   };
   return forTenant(db, clientContext).transaction((tx) => {
-    // Here, for the wait for a connection of the pool, after that for the tenant's share, does not end with the request.
+    // Asked again, for the wait for a connection, which follows that for the tenant's share, does not end with the request.
     if (slot.isEnded) throw clientDisconnected(slot.ended.reason);
     slot.begin?.();
     return run(tx);

@@ -56,7 +56,7 @@ export interface TenantSlot {
   readonly isEnded: boolean;
   /** Aborts when no caller waits for the result any more; undefined for a write, which is completed once it has begun. */
   readonly signal: AbortSignal | undefined;
-  /** Called in the first transaction of a write: from then on it waits for its database whether its client does or not. */
+  /** Called once the first transaction of a write has its connection: from then on the write does not end with its client. */
   begin?: (() => void) | undefined;
 }
 
@@ -97,15 +97,15 @@ export async function runWithTenantSlot<T>(
   const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
   const endsAtMs = performance.now() + deadlineMs;
   const { context, end } = createContext(c, kind, tenant, endsAtMs);
-  const unbegun = kind === "write" ? createContext(c, "read", tenant, endsAtMs) : undefined;
+  const beforeTransaction = kind === "write" ? createContext(c, "read", tenant, endsAtMs) : undefined;
   let releaseSlot: (() => void) | undefined;
-  let hasBegun = false;
+  let hasHadTurn = false;
   let endComputation: (() => void) | undefined;
   const slot: RequestSlots = {
     context,
-    database: unbegun?.context ?? context,
+    database: beforeTransaction?.context ?? context,
     tenant,
-    begin: unbegun?.end,
+    begin: beforeTransaction?.end,
     get ended() {
       return endOf(c, endsAtMs);
     },
@@ -118,8 +118,8 @@ export async function runWithTenantSlot<T>(
     async acquire() {
       if (kind === "read") return;
       releaseSlot ??= await takeSlot(slots, tenant, c.req.raw.signal);
-      if (!hasBegun) beginTurn?.();
-      hasBegun = true;
+      if (!hasHadTurn) beginTurn?.();
+      hasHadTurn = true;
     },
     async acquireComputation() {
       endComputation ??= await takeSlot(limits.computations, tenant, c.req.raw.signal);
@@ -133,7 +133,7 @@ export async function runWithTenantSlot<T>(
     return await run(slot);
   } finally {
     end();
-    unbegun?.end();
+    beforeTransaction?.end();
     endComputation?.();
     releaseSlot?.();
   }

@@ -2,8 +2,8 @@ import { isPool, type ProjectedObject } from "./project.ts";
 
 export interface Observation {
   object: ProjectedObject;
-  /** The first version that a watch delivered, as it was created. */
-  first?: ProjectedObject["object"] | undefined;
+  /** The earliest version that the watch delivered; of a new object as it was created. */
+  firstVersion?: ProjectedObject["object"] | undefined;
   /** The object is deleted; `object` is its last known state. */
   deleted?: boolean;
   /** Read with a quorum after the stored row was; see `mayReplace`. */

@@ -93,7 +93,7 @@ async function projectFound(
       stored.get(object.metadata.uid ?? ""),
     );
     if (observation === undefined) continue;
-    observations.push({ ...observation, first: versions.of(observation.object.uid)[0] });
+    observations.push({ ...observation, firstVersion: versions.of(observation.object.uid)[0] });
   }
   const waiting: string[] = [];
   for (let start = 0; start < observations.length; start += TRANSACTION_SIZE) {

@@ -111,15 +111,15 @@ function withoutManagedFields<Kind extends KubeObject>(object: Kind): Kind {
   return { ...object, metadata };
 }
 
-/** Every write by REST sets the request id, also one that only takes a field away and leaves its manager none of the spec. */
-const SETTINGS = [["f:spec"], ["f:metadata", "f:annotations", `f:${ANNOTATION_REQUEST_ID}`]];
+/** Paths whose manager has changed settings. A write by REST that only removes a field owns the request id alone. */
+const SETTINGS_PATHS = [["f:spec"], ["f:metadata", "f:annotations", `f:${ANNOTATION_REQUEST_ID}`]];
 
 /**
  * When the settings of an object changed last: the newest time of a manager of its spec, its creation at least. The annotations by
  * which REST requests something are those of its manager, and count too. Times have whole seconds, as the Kubernetes API writes them.
  */
 function updatedAtOf(metadata: ObjectMeta): Date {
-  return newestOf(metadata, ({ fieldsV1 }) => SETTINGS.some((path) => holdsField(fieldsV1, path)));
+  return newestOf(metadata, ({ fieldsV1 }) => SETTINGS_PATHS.some((path) => holdsField(fieldsV1, path)));
 }
 
 /** When the network policy was last set by REST, which writes it under a separate field manager. */
@@ -267,7 +267,7 @@ export function externalWritersOf(managedFields: readonly ManagedFieldsEntry[] =
     .sort((left, right) => left.time.localeCompare(right.time));
 }
 
-/** The creation of an object by its first outside writer; undefined when there is none. */
+/** The creation of an object by its first external writer; undefined when there is none. */
 export function findExternalCreation(after: {
   writers: readonly ExternalWriter[];
   spec: Spec;

@@ -37,7 +37,7 @@ export async function upsertRecords(
 }
 
 /** Marks the records of objects as deleted; returns the ids of those that were not marked yet. */
-export async function closeRecords(
+export async function markRecordsDeleted(
   tx: Queryable,
   kind: Batch["kind"],
   objects: readonly ProjectedObject[],

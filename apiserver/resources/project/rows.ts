@@ -80,7 +80,7 @@ function quotaColumns(object: ProjectedObject) {
  * Turns the rows of objects that these replaced into tombstones: those with the same namespaced name or id and another
  * uid. Returns their last statuses by id.
  */
-export async function retireReplaced(
+export async function markReplacedDeleted(
   tx: Queryable,
   kind: Batch["kind"],
   objects: readonly ProjectedObject[],

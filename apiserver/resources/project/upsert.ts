@@ -7,14 +7,21 @@ import { type Batch, type Observation, toBatches } from "./batches.ts";
 import { auditsOfCreation, findExternalDeletions, isNewlyDeleted } from "./external-audits.ts";
 import { clusterIdOf, isPool, type ProjectedObject, statusMessageOf } from "./project.ts";
 import {
-  closeRecords,
   findRecordedPlaces,
+  markRecordsDeleted,
   type RecordedPlace,
   type SeparatedPools,
   separatePools,
   upsertRecords,
 } from "./records.ts";
-import { findServedIds, findStored, mayReplace, retireReplaced, type Stored, writeRows } from "./rows.ts";
+import {
+  findServedIds,
+  findStored,
+  markReplacedDeleted,
+  mayReplace,
+  type Stored,
+  writeRows,
+} from "./rows.ts";
 import { deletedEntry, hasNewTransitions, recordTransitions, transitionEntriesOf } from "./transitions.ts";
 
 /** What became of observations. */
@@ -81,7 +88,7 @@ async function beginProjection(tx: Queryable, observations: readonly Observation
 interface Upsert {
   object: ProjectedObject;
   stored: Stored | undefined;
-  first: Observation["first"];
+  firstVersion: Observation["firstVersion"];
 }
 
 interface UpsertOutcome extends ProjectionOutcome {
@@ -108,9 +115,9 @@ async function upsert(
       webhookEvents: [],
     };
   const storedByUid = await findStored(tx, kind, observations.map(toObject));
-  const found = observations.flatMap(({ object, authoritative = false, first }): Upsert[] => {
+  const found = observations.flatMap(({ object, authoritative = false, firstVersion }): Upsert[] => {
     const stored = storedByUid.get(object.uid);
-    return mayWrite(object, stored, authoritative) ? [{ object, stored, first }] : [];
+    return mayWrite(object, stored, authoritative) ? [{ object, stored, firstVersion }] : [];
   });
   const {
     writable: upserts,
@@ -124,7 +131,7 @@ async function upsert(
   const accepted = upserts.filter((one) => !isRefused(one));
   const unstored = accepted.filter(({ stored }) => stored === undefined).map(toObject);
   // Before the new rows: an id and a namespaced name are unique among the rows that are not deleted.
-  const replacedStatuses = await retireReplaced(tx, kind, unstored);
+  const replacedStatuses = await markReplacedDeleted(tx, kind, unstored);
   const lost = unstored.filter(({ id }) => !replacedStatuses.has(id) && records.get(id) === "updated");
   const lostStatuses = await findLostStatuses(tx, lost, eventsBefore);
   await writeRows(tx, kind, accepted.map(toObject));
@@ -133,7 +140,7 @@ async function upsert(
     tx,
     accepted
       .filter((one) => needsRecord(one) && records.get(one.object.id) === "created")
-      .flatMap(({ object, first }) => auditsOfCreation(object, first)),
+      .flatMap(({ object, firstVersion }) => auditsOfCreation(object, firstVersion)),
   );
   await recordExternalDeletions(tx, await findExternalDeletions(tx, deleted.map(toObject)), config);
   const { events: webhookEvents, missed } = await recordTransitions(
@@ -257,7 +264,7 @@ async function remove(
     kind,
     objects.map(({ id }) => id),
   );
-  const closed = await closeRecords(
+  const closed = await markRecordsDeleted(
     tx,
     kind,
     objects.filter(({ id }) => !served.has(id)),

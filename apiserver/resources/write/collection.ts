@@ -63,11 +63,11 @@ export interface Collection<T extends KubeObject, P extends ObjectRef> {
   /** Converts the object to its projected form. */
   project: (object: T) => P;
   /** Brings the projection up to date with what was read or written, with the events that follow. */
-  save: (tx: Queryable, observation: ObservedObject<P>, config: AuditEventsConfig) => Promise<unknown>;
+  save: (tx: Queryable, observation: Observation<P>, config: AuditEventsConfig) => Promise<unknown>;
 }
 
 /** An object as it was read or written, or that is deleted. */
-interface ObservedObject<P> {
+interface Observation<P> {
   object: P;
   deleted: boolean;
 }
@@ -143,7 +143,7 @@ export interface ScheduledOption<P> {
 /** Brings the projection up to date, with the events that follow; every replica serves the object afterwards. */
 export async function saveProjection(
   tx: Queryable,
-  observation: ObservedObject<ProjectedObject>,
+  observation: Observation<ProjectedObject>,
   config: AuditEventsConfig,
 ): Promise<void> {
   await projectObservations(tx, [observation], config);

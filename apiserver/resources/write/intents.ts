@@ -73,8 +73,8 @@ type Named = Pick<Collection<never, never>, "noun" | "parent" | "takenNameCode">
 
 /**
  * Throws unless a name, letter case aside, is free in the parent for this object: 409 already_exists or 422 (`takenNameCode`) when
- * another one has it, 409 operation_in_progress while another one is being written with it. An earlier write of the same object
- * releases the name. Call it, and insert the intent, under the lock of the organization's row.
+ * another one has it, 409 operation_in_progress while another one is being written with it. An earlier intent of this object
+ * reserves it no more. Call it, and insert the intent, under the lock of the organization's row.
  */
 export async function requireFreeName(
   tx: Queryable,

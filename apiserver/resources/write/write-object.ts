@@ -107,8 +107,8 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
 }
 
 /**
- * Reads an object live and writes it, until that is made: undefined means that the object has changed since it was read. It runs under
- * the write lock, but for a dry run, which ends with its client. Throws 404, 412 for If-Match, and 409 conflict after 25 s.
+ * Reads an object live and calls `write`, until that returns a result: undefined means that the object has changed since. It runs
+ * under the write lock, but for a dry run, which ends with its client. Throws 404, 412 for If-Match, and 409 conflict after 25 s.
  */
 async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
@@ -166,14 +166,14 @@ export async function withWriteLock<T>(
     throw new ApiError("rate_limited", `Too many requests wait to change the ${noun}; try again.`, {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
-  const end = release ?? (await waitForLock(writeLocks, slot, { key, noun, withinMs }));
+  const unlock = release ?? (await waitForLock(writeLocks, slot, { key, noun, withinMs }));
   try {
     // The lock is held meanwhile: the order stays, and as no one waits for a lock while holding a slot, there is no deadlock.
     await slot?.acquire();
     if (performance.now() > until) throw beingChanged(noun);
     return await write();
   } finally {
-    end();
+    unlock();
   }
 }
 

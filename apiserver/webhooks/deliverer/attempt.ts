@@ -9,13 +9,13 @@ export type SendRequest = (
   request: SignedRequest & { signal: AbortSignal },
 ) => Promise<Omit<Attempted, "kind" | "atMs" | "requestHeaders">>;
 
-/** The headers of an attempt that is made at that time. */
+/** Returns the headers of an attempt of a delivery, signed for the time `at`. */
 export type Signer = (
   delivery: Pick<ClaimedDelivery, "eventId" | "body">,
   at: Date,
 ) => Record<string, string>;
 
-export interface AttemptParts {
+export interface AttemptDeps {
   send: SendRequest;
   /** Throws when the secrets of the webhook cannot be read. */
   signerOf: (webhookId: string) => Signer;
@@ -27,7 +27,7 @@ export interface AttemptParts {
 
 /** Makes one attempt of a delivery. Never rejects: after a fault of Marina's own it is `postponed`, for which completeDeliveries pauses the webhook. */
 export async function attempt(
-  { send, signerOf, now, log, signal }: AttemptParts,
+  { send, signerOf, now, log, signal }: AttemptDeps,
   delivery: ClaimedDelivery,
 ): Promise<Attempted | Postponed | Released> {
   try {

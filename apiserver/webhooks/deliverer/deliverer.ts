@@ -5,7 +5,7 @@ import { DELIVERIES_CHANNEL } from "../../events/emit.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
 import { createWakeup, describeFailure, runLoop } from "../../work/loop.ts";
 import type { WebhookSecretRow } from "../table.ts";
-import { type AttemptParts, attempt, type SendRequest, type Signer } from "./attempt.ts";
+import { type AttemptDeps, attempt, type SendRequest, type Signer } from "./attempt.ts";
 import { type ClaimedDelivery, claimDeliveries, findNextDueMs, findSigningSecrets } from "./claim-store.ts";
 import { type Completion, completeDeliveries } from "./completion-store.ts";
 import { runFanOut } from "./fan-out-loop.ts";
@@ -15,8 +15,8 @@ import type { DeliveryMetrics } from "./metrics.ts";
 const POLL_MS = 1000;
 /** Between two claims: so that one takes many deliveries when many are due. */
 const MIN_CLAIM_INTERVAL_MS = 10;
-/** With fewer free slots than this part, the next claim waits for more of them, for about `BUSY_POLL_MS`. */
-const CLAIM_SHARE = 0.25;
+/** While a smaller fraction of the slots is free, the next claim waits for more, for about `BUSY_POLL_MS`. */
+const CLAIM_MIN_FREE_FRACTION = 0.25;
 /** Deliveries that wait for their completion to be written, per concurrent attempt; more are not claimed. */
 const MAX_UNWRITTEN_PER_ATTEMPT = 2;
 /**
@@ -67,7 +67,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
   const { db, log } = options;
   const slots = createSlots(options.concurrency);
   const maxUnwritten = options.concurrency * MAX_UNWRITTEN_PER_ATTEMPT;
-  const claimThreshold = Math.ceil(options.concurrency * CLAIM_SHARE);
+  const claimThreshold = Math.ceil(options.concurrency * CLAIM_MIN_FREE_FRACTION);
   let lastClaimMs = Number.NEGATIVE_INFINITY;
   /** Attempts that have ended and whose completion is not written. */
   let unwritten = 0;
@@ -124,7 +124,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
         db,
         claimed.map(({ webhookId }) => webhookId),
       );
-      const parts: AttemptParts = {
+      const parts: AttemptDeps = {
         ...options,
         signal: aborting.signal,
         signerOf: memoizeSigner((webhookId) =>
@@ -138,7 +138,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
     }
   }
 
-  async function attemptOne(parts: AttemptParts, delivery: ClaimedDelivery): Promise<void> {
+  async function attemptOne(parts: AttemptDeps, delivery: ClaimedDelivery): Promise<void> {
     const outcome = await attempt(parts, delivery);
     if (outcome.kind === "attempted") options.metrics.onAttempt(outcome);
     end({ delivery, outcome });

@@ -1,6 +1,6 @@
 import type { DeliveryTrigger } from "../table.ts";
 
-const PAUSING_FAILURES = 10;
+const THROTTLED_AFTER_FAILURES = 10;
 const PAUSE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 const RECORDED_AFTER_MS = 4 * DAY_MS;
@@ -37,7 +37,7 @@ export function countsAgainstEndpoint(trigger: DeliveryTrigger): boolean {
 
 /** Whether an endpoint gets one attempt a minute: after ten consecutive failures, until one succeeds. */
 export function isThrottled({ consecutiveFailures }: Pick<EndpointHealth, "consecutiveFailures">): boolean {
-  return consecutiveFailures >= PAUSING_FAILURES;
+  return consecutiveFailures >= THROTTLED_AFTER_FAILURES;
 }
 
 /**

@@ -18,9 +18,10 @@ export const MAX_ATTEMPTS = RETRY_DELAYS_SECONDS.length + 1;
 /** Retries are spread by up to a fifth either way, so that those of one outage do not come at once. */
 const JITTER = 0.2;
 /** `Retry-After` may at most double a delay. */
-const MAX_PROLONGATION = 2;
-/** The time that all attempts of a delivery take at most. */
-const WHOLE_SCHEDULE_SECONDS = RETRY_DELAYS_SECONDS.reduce((sum, delay) => sum + delay, 0) * MAX_PROLONGATION;
+const MAX_RETRY_AFTER_FACTOR = 2;
+/** The sum of the delays between the attempts of a delivery, each doubled by `Retry-After`. */
+const WHOLE_SCHEDULE_SECONDS =
+  RETRY_DELAYS_SECONDS.reduce((sum, delay) => sum + delay, 0) * MAX_RETRY_AFTER_FACTOR;
 
 export interface FailedDelivery {
   /** Attempts made, this one included. */
@@ -44,5 +45,5 @@ export function planRetry(failed: FailedDelivery, random: number): number | unde
   if (delay === undefined || failed.attempts >= failed.maxAttempts) return undefined;
   if (failed.isThrottled && failed.ageSeconds > WHOLE_SCHEDULE_SECONDS) return undefined;
   const spread = delay * (1 - JITTER + 2 * JITTER * random);
-  return Math.max(spread, Math.min(failed.retryAfterSeconds ?? 0, delay * MAX_PROLONGATION));
+  return Math.max(spread, Math.min(failed.retryAfterSeconds ?? 0, delay * MAX_RETRY_AFTER_FACTOR));
 }
