@@ -4,6 +4,7 @@ import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_API_TOKEN_ID, LABEL_API_TOKEN_VERSION } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/program/id.ts";
+import { createKeyedSlots } from "../../shared/program/limits.ts";
 import { createLogger } from "../../shared/program/log.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { addAuditPartitions } from "../audit/store.ts";
@@ -252,7 +253,7 @@ describe("a revocation of many accesses", () => {
   test("ends, and says so, when another process has taken it over", async () => {
     const { count, lines } = await revokeTwo(async () => {
       await setLease(0);
-      await runRevocations(api.deps, { orgId: org.id });
+      await runRevocations({ ...api.deps, writeLocks: createKeyedSlots(1) }, { orgId: org.id });
     });
     expect(count).toBe(1);
     expect(lines.join("")).toContain("the revocation took longer than its claim");
