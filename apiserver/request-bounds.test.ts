@@ -13,7 +13,7 @@ import { MAX_REPORT_BYTES } from "./registry/report.ts";
 import { RECORD_BOUNDS, ROUTE_BOUNDS } from "./testing/request-bounds.ts";
 import { findMaxJsonBytes } from "./testing/response-bytes.ts";
 
-const { burst, perMinute } = DEFAULT_REQUEST_LIMITS.rates.organization_change;
+const { burst, perMinute } = DEFAULT_REQUEST_LIMITS.rates.change;
 const HEAD = `# What a caller can make a process and its stores hold
 
 One request of each operation, with the default limits; [deployment.md](deployment.md) says how they are set. Made by
@@ -25,8 +25,8 @@ process and of all callers without a valid credential together. While others use
 of its caller are cut off. A body counts until it is its turn; 512 requests of an organization wait for theirs. Besides its records,
 each change adds an audit entry, and a POST with an Idempotency-Key a row for 24 hours, with a response of at most 65,536 bytes or with that of the record in Postgres that it made. Seconds are those in which a request arrives, is worked on and its response is read.
 
-The audit entries of an organization's members are bounded by their changes, ${burst.toLocaleString("en")} at once and ${perMinute} a minute
-(\`organization_change\` of \`MARINA_RATE_LIMITS\`), and are kept for 400 days (\`MARINA_AUDIT_RETENTION_DAYS\`).
+The audit entries of a person in an organization are bounded by the person's changes, ${burst.toLocaleString("en")} at once and ${perMinute} a minute
+(\`change\` of \`MARINA_RATE_LIMITS\`), and are kept for 400 days (\`MARINA_AUDIT_RETENTION_DAYS\`).
 
 \`GET /api/v1/organizations/{orgID}/quotas\` shows every bound of an organization and what of it is in use.
 

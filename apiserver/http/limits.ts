@@ -7,14 +7,14 @@ export interface RateLimit {
 /**
  * The classes of requests with their own quota. `default` counts every request of a principal, `user` those of a
  * person and of all API tokens that the person created, `organization` those of all members of one, and
- * `organization_change` those of them that write; the next five also count a person's requests that create or send something; `failed_login` counts invalid credentials by address, and
+ * `change` those of one person in it that create or change; the next five also count a person's requests that create or send something; `failed_login` counts invalid credentials by address, and
  * `anonymous` the requests without any.
  */
 export const RATE_CLASSES = [
   "default",
   "user",
   "organization",
-  "organization_change",
+  "change",
   "organization_creation",
   "token_creation",
   "invitation",
@@ -65,13 +65,13 @@ export interface RequestLimits {
 
 /**
  * Generous for a busy pipeline (50 requests a second), tight for requests that grant rights. A change leaves up to 24 KB in the audit
- * log, for 400 days: what an organization may do in the long run is 2.4 GB a day.
+ * log, for 400 days: what a person may do in the long run is 2.4 GB a day.
  */
 export const DEFAULT_RATE_LIMITS: RateLimits = {
   default: { burst: 600, perMinute: 3000 },
   user: { burst: 1200, perMinute: 6000 },
   organization: { burst: 3000, perMinute: 15_000 },
-  organization_change: { burst: 10_000, perMinute: 70 },
+  change: { burst: 10_000, perMinute: 70 },
   organization_creation: { burst: 10, perMinute: 2 },
   token_creation: { burst: 10, perMinute: 10 },
   invitation: { burst: 20, perMinute: 10 },

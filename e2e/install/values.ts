@@ -33,11 +33,7 @@ export function storyValues(stack: StackInfo): Values {
   const apiserver = readProgramEnvironment(stack, "apiserver");
   const operator = readProgramEnvironment(stack, "operator");
   // The previous version, which is installed with them too, refuses a class that it does not know.
-  const {
-    anonymous: _,
-    organization_change: __,
-    ...rates
-  } = JSON.parse(apiserver.MARINA_RATE_LIMITS ?? "{}");
+  const { anonymous: _, change: __, ...rates } = JSON.parse(apiserver.MARINA_RATE_LIMITS ?? "{}");
   const copied = ["MARINA_QUOTAS", "MARINA_ORGANIZATIONS_PER_USER", "MARINA_WEBHOOK_ALLOWED_ADDRESSES"];
   const trusted = { name: "receiver-ca", mountPath: "/etc/receiver" };
   return {

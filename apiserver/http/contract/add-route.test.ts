@@ -206,22 +206,28 @@ test("a write whose turn comes when its caller leaves its whole share unread is 
   expect([(await first).status, (await waiting).status, turns.length]).toEqual([204, 429, 1]);
 });
 
-test("a change beyond those of its organization is 429 before its effect; reads and dry runs are none", async () => {
-  const few = { ...DEFAULT_REQUEST_LIMITS.rates, organization_change: { burst: 1, perMinute: 1 } };
+test("a change beyond those of its caller is 429 before its effect; reads, dry runs and deletions are none", async () => {
+  const few = { ...DEFAULT_REQUEST_LIMITS.rates, change: { burst: 1, perMinute: 1 } };
   const router: Router = { ...createRouter("admin", []), limiter: createRequestLimiter(few) };
   const changes: string[] = [];
-  addRoute(router, DELETION, async (c) => {
+  addRoute(router, { ...DELETION, method: "put" }, async (c) => {
     changes.push(c.req.url);
     return c.body(null, 204);
   });
-  addRoute(router, { ...DELETION, method: "get" }, async (c) => c.body(null, 204));
-  const headers = { authorization: "Bearer good" };
+  for (const method of ["get", "delete"] as const)
+    addRoute(router, { ...DELETION, method }, async (c) => c.body(null, 204));
+  const send = async (method: string, query = "") => {
+    const headers = { authorization: "Bearer good" };
+    return router.app.request(THINGS.replace("{orgID}", ORG_ID) + query, { method, headers });
+  };
+  const change = () => send("PUT");
   for (let n = 0; n < 3; n++) {
-    expect((await router.app.request(THINGS.replace("{orgID}", ORG_ID), { headers })).status).toBe(204);
-    expect((await deleteThings(router, "?dry_run=true")).status).toBe(204);
+    expect((await send("GET")).status).toBe(204);
+    expect((await send("DELETE")).status).toBe(204);
+    expect((await send("PUT", "?dry_run=true")).status).toBe(204);
   }
-  expect((await deleteThings(router)).status).toBe(204);
-  const refused = await deleteThings(router);
+  expect((await change()).status).toBe(204);
+  const refused = await change();
   expect([refused.status, refused.headers.get("retry-after"), changes.length]).toEqual([429, "60", 4]);
 });
 

@@ -69,8 +69,11 @@ export interface RequestLimiter {
    * credential. Throws 429 beyond the quota; 503 when credentials cannot be checked.
    */
   countUnmatched(control: AccessControl, c: Context<HttpEnv>): Promise<void>;
-  /** Counts a member's request inside an organization: 429 when all its members together are over a quota, of changes too. */
-  countInOrganization(orgId: string, c: Context<HttpEnv>, isChange?: boolean): void;
+  /**
+   * Counts a member's request inside an organization, and among the changes of the user `changedBy` in it. Throws 429 beyond
+   * the quota of all members together, or of the changes.
+   */
+  countInOrganization(orgId: string, c: Context<HttpEnv>, changedBy?: string): void;
 }
 
 /** Counts in memory, per replica. */
@@ -156,10 +159,11 @@ export function createRequestLimiter(limits: RateLimits, nowMs?: () => number): 
         limiter.countAnonymous(c);
       }
     },
-    countInOrganization(orgId, c, isChange = false) {
+    countInOrganization(orgId, c, changedBy) {
       countShared(c, counters.organization, orgId, "Too many requests in this organization");
-      if (isChange)
-        countShared(c, counters.organization_change, orgId, "Too many changes in this organization");
+      if (changedBy === undefined) return;
+      const what = "Too many changes of this user in this organization";
+      countShared(c, counters.change, `${orgId} ${changedBy}`, what);
     },
   };
   return limiter;

@@ -68,7 +68,7 @@ const GENEROUS_RATES = {
   default: PLENTY,
   user: PLENTY,
   organization: PLENTY,
-  organization_change: PLENTY,
+  change: PLENTY,
   organization_creation: PLENTY,
   token_creation: PLENTY,
   invitation: PLENTY,
