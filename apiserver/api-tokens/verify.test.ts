@@ -10,7 +10,7 @@ const db = new Proxy({} as Deps["db"], {
     throw new Error("the database was queried");
   },
 });
-const tokens = createApiTokenVerifier({ db, now: () => new Date() });
+const tokens = createApiTokenVerifier({ db, rightsDb: db, now: () => new Date() });
 
 test("a typo in an API token is refused without a look into the database", async () => {
   const { text } = mintToken(ID);

@@ -13,14 +13,14 @@ const USE_GRANULARITY_MS = 60_000;
 const verified = new WeakMap<TokenPrincipal, LiveToken>();
 
 /** Looks the token up at every request, so that revocation takes effect immediately. */
-export function createApiTokenVerifier(deps: Pick<Deps, "db" | "now">): ApiTokenVerifier {
+export function createApiTokenVerifier(deps: Pick<Deps, "db" | "rightsDb" | "now">): ApiTokenVerifier {
   return {
     isApiToken: (text) => text.startsWith(TOKEN_PREFIX),
     isWellFormed: (text) => parseTokenId(text) !== undefined,
     async verify(text) {
       const id = parseTokenId(text);
       if (id === undefined) return undefined;
-      const row = await findLiveToken(deps.db, id);
+      const row = await findLiveToken(deps.rightsDb, id);
       if (row === undefined || !matchesHash(text, row.secretHash)) return undefined;
       await recordUse(deps, row);
       const principal = toPrincipal(row);

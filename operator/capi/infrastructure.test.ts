@@ -13,7 +13,7 @@ const GROUP = "infrastructure.example.com";
 
 function anObject(status: InfrastructureCluster["status"] = {}, spec: object = {}, kind = "AnyCluster") {
   const metadata = { name: "blue", namespace: "org", generation: 3 };
-  return { apiVersion: `${GROUP}/v1`, kind, metadata, spec, status };
+  return { apiVersion: `${GROUP}/v1beta1`, kind, metadata, spec, status };
 }
 
 const readyAt = (observedGeneration: number | undefined, status: "True" | "False" = "True") => ({
@@ -75,6 +75,11 @@ test.each<[string, string[], string[], Progress, Progress?]>([
 ])("an endpoint that is reported to let in %s", (_, wanted, given, ofOpenStack, ofAWS = ofOpenStack) => {
   expect(progressOf(PROVIDERS.OpenStack(wanted, given, READY))).toBe(ofOpenStack);
   expect(progressOf(PROVIDERS.AWS(wanted, given, READY))).toBe(ofAWS);
+});
+
+test("a version of OpenStack's object that has its list elsewhere says nothing of it", () => {
+  const later = { ...PROVIDERS.OpenStack(LIST, LIST, READY), apiVersion: `${GROUP}/v1beta2` };
+  expect(progressOf(later)).toBe("silent");
 });
 
 test.each(Object.entries(PROVIDERS))("%s: its list shows no update that may have failed", (_, make) => {

@@ -66,8 +66,9 @@ export function readInfrastructure(object: InfrastructureCluster): Infrastructur
 }
 
 /** Who is to reach the endpoint, who does, and where the addresses of the cluster are; undefined = the provider does not report it. */
-function readAccess({ kind, spec, status }: InfrastructureCluster) {
-  if (kind === "OpenStackCluster") {
+function readAccess({ apiVersion, kind, spec, status }: InfrastructureCluster) {
+  // Later versions have these fields elsewhere.
+  if (kind === "OpenStackCluster" && apiVersion?.endsWith("/v1beta1")) {
     const { apiServerLoadBalancer, ...own } = status ?? {};
     const { allowedCIDRs: wanted = [] } = spec?.apiServerLoadBalancer ?? {};
     return { wanted, given: apiServerLoadBalancer?.allowedCIDRs ?? [], own };

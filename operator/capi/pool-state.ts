@@ -190,6 +190,8 @@ const DELETION_STAGES: Readonly<Record<string, MachineDeletion["stage"]>> = {
   WaitingForVolumeDetach: "volumes",
   WaitingForInfrastructureDeletion: "infrastructure",
   WaitingForBootstrapDeletion: "infrastructure",
+  // Said before the finalizer goes, so for the time of a call.
+  DeletionCompleted: "infrastructure",
 };
 
 function readMachineDeletion(machine: Machine): MachineDeletion | undefined {

@@ -168,7 +168,7 @@ export async function withWriteLock<T>(
     });
   const unlock = release ?? (await waitForLock(writeLocks, slot, { key, noun, withinMs }));
   try {
-    // The lock is held meanwhile: the order stays, and as no one waits for a lock while holding a slot, there is no deadlock.
+    // The lock is held meanwhile: the order stays. A request that ends accesses holds its slot and waits for a lock: 5 s at most.
     await slot?.acquire();
     if (performance.now() > until) throw beingChanged(noun);
     return await write();
