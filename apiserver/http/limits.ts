@@ -7,8 +7,8 @@ export interface RateLimit {
 /**
  * The classes of requests with their own quota. `default` counts every request of a principal, `user` those of a
  * person and of all API tokens that the person created, `organization` those of all members of one, and
- * `change` those of one person in it that create or change; the next five also count a person's requests that create or send something; `failed_login` counts invalid credentials by address, and
- * `anonymous` the requests without any.
+ * `change` those of one person in it that create or change, deletions aside; the next five also count a person's requests
+ * that create or send something; `failed_login` counts invalid credentials by address, and `anonymous` the requests without any.
  */
 export const RATE_CLASSES = [
   "default",

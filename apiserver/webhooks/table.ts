@@ -193,7 +193,10 @@ export const webhookQueues = pgTable(
     /** The start of the attempt that began last; the column has an older name. */
     lastAttemptAt: time("last_delivery_at"),
     lastStatusCode: integer("last_status_code"),
-    /** The responses of every delivery up to this one are removed, those of further attempts not kept; the column has an older name. */
+    /**
+     * The responses of every delivery up to this one are removed, and those of further attempts are not kept. The column has an
+     * older name.
+     */
     responsesPurgedTo: uuid("answers_purged_to"),
   },
   (table) => [index("webhook_queues_due_idx").on(table.dueAt).where(sql`${table.dueAt} is not null`)],

@@ -77,8 +77,8 @@ export function clusterCondition(
 }
 
 /**
- * The conditions that follow from Cluster API and the specification; `composeConditions` adds the others and the summary (Ready,
- * Reconciling, Stalled). Those that say nothing for most of a cluster's life (Upgrading, UpgradeBlocked, ClusterAPIPaused, Suspended) are there only while they say something.
+ * The conditions that follow from Cluster API and the specification; `composeConditions` adds the others and the summary.
+ * Upgrading, UpgradeBlocked, ClusterAPIPaused and Suspended are there only while they say something.
  */
 export function decideClusterConditions(facts: Facts): ClusterCondition[] {
   const { observed } = facts;

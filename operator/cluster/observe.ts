@@ -63,7 +63,7 @@ export interface ObservedClusterPool {
   capiDeleting: boolean;
   /** An older pool with the same id: this one is a duplicate, and gets no machines. */
   olderDuplicate: string | undefined;
-  /** A quota or a duplicate name blocks it: it keeps the number of nodes and the size of machines that Cluster API has, or is not created. */
+  /** A quota or a duplicate name blocks it: it keeps the nodes and the machine size of Cluster API, or is not created. */
   blocked: boolean;
   machines: readonly CapiMachine[];
 }

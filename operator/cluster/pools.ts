@@ -24,8 +24,8 @@ export interface PoolChoice {
 }
 
 /**
- * Every pool as specified; one that is blocked keeps the number of nodes and the size of machines that Cluster API has, or is left out. In one that
- * Cluster API rejects, the rejected part is as it is there, and a new one is left out.
+ * Every pool as specified; one that is blocked keeps the number of nodes and the machine size that Cluster API has, or is
+ * left out. In one that Cluster API rejects, the rejected part is as it is there, and a new one is left out.
  */
 export function choosePools(
   observed: ObservedCluster,

@@ -193,8 +193,8 @@ export function nodePoolStatusOf(pool: Pick<NodePool, "metadata" | "status">): N
 }
 
 /**
- * The settings of a pool, by default its own. While no manager sets its count any more (`CountReleased` in shared/crd/conditions.ts)
- * `desiredNodes` is the number of nodes that the pool keeps, instead of the default that is stored.
+ * The settings of a pool, by default its own. While no manager sets its count any more (`CountReleased` in
+ * shared/crd/conditions.ts) `desiredNodes` is the number of nodes that the pool keeps, instead of the default that is stored.
  */
 export function withKeptNodes(
   { spec: own, status }: Pick<NodePool, "spec" | "status">,

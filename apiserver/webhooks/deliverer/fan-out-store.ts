@@ -5,7 +5,7 @@ import { type WebhookEventRow, webhookEvents } from "../../events/table.ts";
 import { makeQueuesDue } from "./queue-store.ts";
 import { MAX_ATTEMPTS } from "./schedule.ts";
 
-/** Events of one transaction: so it is short. All replicas may run one at a time. */
+/** Events of one transaction, so that it is short. Every replica may run one at the same time. */
 const BATCH_SIZE = 500;
 
 /** The part of an event that its deliveries are made of. */
