@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { CapiMachineTemplate, Machine, MachineDeployment, MachineSet } from "./kinds.ts";
-import { isOfOtherTemplate } from "./pool-state.ts";
+import { isOfOtherTemplate, readMachine } from "./pool-state.ts";
 import { trimMachine, trimMachineDeployment, trimMachineSet } from "./trim.ts";
 
 const API_VERSION = "cluster.x-k8s.io/v1beta2";
@@ -83,4 +83,18 @@ describe("a machine is of another template than its MachineDeployment", () => {
   test("not while there is no MachineDeployment", () => {
     expect(isOfOtherTemplate(makeMachineOf("old"), undefined, [OLD])).toBe(false);
   });
+});
+
+test.each([
+  ["DrainingNode", "drain"],
+  ["WaitingForVolumeDetach", "volumes"],
+  ["WaitingForInfrastructureDeletion", "infrastructure"],
+  ["DeletionCompleted", "infrastructure"],
+  ["WaitingForPreTerminateHook", "other"],
+])("a machine that says %s of its deletion is at the stage %s", (reason, stage) => {
+  const deleting = { type: "Deleting", status: "True", reason, lastTransitionTime: "" } as const;
+  const { metadata, ...rest } = makeMachineOf("set");
+  const going = { ...metadata, deletionTimestamp: "2026-01-02T00:00:00Z" };
+  const machine: Machine = { ...rest, metadata: going, status: { conditions: [deleting] } };
+  expect(readMachine(machine, false).deletion?.stage).toBe(stage);
 });
