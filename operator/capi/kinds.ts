@@ -28,6 +28,9 @@ export const REGISTRATION_FINALIZERS = [
 /** The finalizers of the controllers of a MachineSet: one deletes its Machines, one its templates. */
 export const MACHINE_SET_FINALIZERS = ["cluster.x-k8s.io/machineset", "machineset.topology.cluster.x-k8s.io"];
 
+/** The finalizer of the controller of a Machine. */
+export const MACHINE_FINALIZER = "machine.cluster.x-k8s.io";
+
 /** A condition as Cluster API writes it (metav1.Condition). */
 export interface CapiCondition {
   type: string;

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import type { CapiMachineTemplate, Machine, MachineDeployment, MachineSet } from "./kinds.ts";
+import {
+  type CapiMachineTemplate,
+  LABEL_CAPI_POOL,
+  MACHINE_FINALIZER,
+  type Machine,
+  type MachineDeployment,
+  type MachineSet,
+} from "./kinds.ts";
 import { isOfOtherTemplate, readMachine } from "./pool-state.ts";
 import { trimMachine, trimMachineDeployment, trimMachineSet } from "./trim.ts";
 
@@ -86,15 +93,20 @@ describe("a machine is of another template than its MachineDeployment", () => {
 });
 
 test.each([
-  ["DrainingNode", "drain"],
-  ["WaitingForVolumeDetach", "volumes"],
-  ["WaitingForInfrastructureDeletion", "infrastructure"],
-  ["DeletionCompleted", "infrastructure"],
-  ["WaitingForPreTerminateHook", "other"],
-])("a machine that says %s of its deletion is at the stage %s", (reason, stage) => {
-  const deleting = { type: "Deleting", status: "True", reason, lastTransitionTime: "" } as const;
-  const { metadata, ...rest } = makeMachineOf("set");
-  const going = { ...metadata, deletionTimestamp: "2026-01-02T00:00:00Z" };
-  const machine: Machine = { ...rest, metadata: going, status: { conditions: [deleting] } };
-  expect(readMachine(machine, false).deletion?.stage).toBe(stage);
-});
+  ["DrainingNode", "drain", [MACHINE_FINALIZER, "example.com/holds"]],
+  ["WaitingForVolumeDetach", "volumes", [MACHINE_FINALIZER]],
+  ["WaitingForInfrastructureDeletion", "infrastructure", [MACHINE_FINALIZER]],
+  ["DeletionCompleted", "infrastructure", [MACHINE_FINALIZER]],
+  ["DeletionCompleted", "other", ["example.com/holds"]],
+  ["WaitingForPreTerminateHook", "other", [MACHINE_FINALIZER]],
+])(
+  "a machine that says %s of its deletion is at the stage %s, with the finalizers %j",
+  (reason, stage, finalizers) => {
+    const deleting = { type: "Deleting", status: "True", reason, lastTransitionTime: "" } as const;
+    const { metadata, ...rest } = makeMachineOf("set");
+    const labels = { [LABEL_CAPI_POOL]: "web" };
+    const going = { ...metadata, labels, finalizers, deletionTimestamp: "2026-01-02T00:00:00Z" };
+    const machine: Machine = { ...rest, metadata: going, status: { conditions: [deleting] } };
+    expect(readMachine(trimMachine(machine), false).deletion?.stage).toBe(stage);
+  },
+);

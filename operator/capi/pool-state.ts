@@ -5,6 +5,7 @@ import {
   type CapiCondition,
   type CapiMachineTemplate,
   findCapiCondition,
+  MACHINE_FINALIZER,
   type Machine,
   type MachineDeployment,
   type MachineSet,
@@ -190,13 +191,16 @@ const DELETION_STAGES: Readonly<Record<string, MachineDeletion["stage"]>> = {
   WaitingForVolumeDetach: "volumes",
   WaitingForInfrastructureDeletion: "infrastructure",
   WaitingForBootstrapDeletion: "infrastructure",
-  // Said before the finalizer goes, so for the time of a call.
   DeletionCompleted: "infrastructure",
 };
 
 function readMachineDeletion(machine: Machine): MachineDeletion | undefined {
   const condition = findCapiCondition(machine, "Deleting");
   if (condition?.status !== "True") return undefined;
+  // Cluster API says so before it removes its own finalizer: then the machine is as good as deleted.
+  const { finalizers = [] } = machine.metadata;
+  if (condition.reason === "DeletionCompleted" && finalizers.some((it) => it !== MACHINE_FINALIZER))
+    return { stage: "other", cause: "another controller does not release its machine yet" };
   return { stage: DELETION_STAGES[condition.reason] ?? "other", cause: explain(condition) };
 }
 

@@ -116,6 +116,7 @@ export function trimMachine(machine: Machine): Machine {
       ...trimLabels(metadata),
       ...trimAnnotations(metadata, [ANNOTATION_APPLIED]),
       ...pick(metadata, ["ownerReferences"]),
+      ...(metadata.deletionTimestamp !== undefined && pick(metadata, ["finalizers"])),
     },
     ...(spec && { spec: pick(spec, ["version", "infrastructureRef", "providerID"]) }),
     ...(status && {

@@ -78,14 +78,15 @@ function setTransitions(name: string, reported: Transition[]): Promise<Cluster> 
   );
 }
 
+// The stack's operator may report one of its own in between, with the next sequence.
 const READY: Transition = { sequence: 101, type: "Ready", at: "2026-11-21T09:05:00Z", version: "1.34.2" };
 const DEGRADED: Transition = {
-  sequence: 102,
+  sequence: 201,
   type: "Degraded",
   at: "2026-11-21T09:06:00Z",
   reason: "NodeNotHealthy",
 };
-const RECOVERED: Transition = { sequence: 103, type: "Recovered", at: "2026-11-21T09:07:00Z" };
+const RECOVERED: Transition = { sequence: 301, type: "Recovered", at: "2026-11-21T09:07:00Z" };
 
 /** Without what the operator itself says of a plan whose clusters are refused. */
 async function transitionsOf(id: string): Promise<string[]> {
