@@ -33,7 +33,7 @@ const findAudits = (target: string) =>
 const revoked = (subject: string, result = "done") => ({
   action: "cluster_access.revoke",
   actor: { kind: "system", name: "cluster-accesses" },
-  before: { cluster_id: cluster.id, subject, ttl_seconds: 600 },
+  before: { cluster_id: cluster.id, subject, ttl_seconds: 86_400 },
   result,
 });
 

@@ -105,7 +105,7 @@ export async function makeAccessObject(
   labels: Record<string, string> = {},
 ): Promise<string> {
   const id = createId();
-  const request = { id, ttlSeconds: 600, notAfter: new Date(Date.now() + 600_000) };
+  const request = { id, ttlSeconds: 86_400, notAfter: new Date(Date.now() + 86_400_000) };
   const { csr } = await createClientKey(userId, id);
   const object = toAccessObject(
     { principal: { kind: "user", userId }, requestId: "" },

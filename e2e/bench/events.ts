@@ -46,6 +46,7 @@ export async function benchEvents(): Promise<void> {
   const apiserver = {
     // The clusters are only rows: a projector would delete them.
     MARINA_ROLES: "api",
+    MARINA_MAX_CONNECTIONS_PER_ADDRESS: most,
     MARINA_MAX_STREAMS: most,
     MARINA_MAX_STREAMS_PER_PRINCIPAL: most,
     MARINA_MAX_STREAMS_PER_USER: most,
