@@ -112,7 +112,7 @@ describe("an API token's rights", () => {
     const org = await makeOrganization(api, issuer);
     const { body } = await mint(org, { ...TOKEN, scopes: ["organization:read", "network:write"] });
     const me = await api.request("GET", "/api/v1/me", { token: body.token });
-    expect(me.body.principal).toMatchObject({ kind: "token", id: body.id, email: null });
+    expect(me.body).toMatchObject({ principal: { kind: "token", id: body.id, email: null }, quotas: [] });
     expect(me.body.organizations).toEqual([
       expect.objectContaining({
         id: org.id,

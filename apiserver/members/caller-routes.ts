@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Deps } from "../deps.ts";
-import type { Principal, TokenPrincipal } from "../http/authentication/principal.ts";
+import type { Principal } from "../http/authentication/principal.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { versionTag } from "../http/contract/etag.ts";
 import { type PageRequest, pageQuery, toPage } from "../http/contract/page.ts";
@@ -16,6 +16,7 @@ import { acceptInvitation, declineInvitation, listInvitations } from "./invitati
 import { type CallerRole, presentMe, presentMember } from "./present.ts";
 import { memberRecord, meRecord } from "./schema.ts";
 import { listOrganizationsOf, listRolesOf } from "./store.ts";
+import { countPendingOf } from "./user-store.ts";
 
 const tag = "Members";
 const INVITATION = "/api/v1/me/invitations/{invitationID}";
@@ -39,14 +40,15 @@ function addReads(router: Router<Deps>): void {
       path: "/api/v1/me",
       operationId: "getMe",
       tag,
-      summary: "Get the caller: organizations, invitations, roles and permissions",
+      summary: "Get the caller: organizations, invitations, quotas, roles and permissions",
       access: "signed-in",
       responses: { 200: { description: "The caller.", body: meRecord } },
     },
-    async (c, { deps, author }) => {
-      const invitations = await listInvitations(deps.db, author.principal);
-      const roles = await listCallerRoles(router, deps, author.principal);
-      return c.json(presentMe(author.principal, roles, invitations), 200);
+    async (c, { deps, author: { principal } }) => {
+      const invitations = await listInvitations(deps.db, principal);
+      const quotas = await listCallerQuotas(deps, principal);
+      const roles = await listCallerRoles(router, deps, principal);
+      return c.json(presentMe(principal, roles, invitations, quotas), 200);
     },
   );
 
@@ -69,9 +71,20 @@ function addReads(router: Router<Deps>): void {
   );
 }
 
-async function listCallerRoles(router: Router, deps: Deps, principal: Principal): Promise<CallerRole[]> {
-  if (principal.kind === "token") return listTokenRoles(router, principal);
-  return listRolesOf(deps.db, principal.userId);
+/** None for an API token: who has it need not learn what its creator has sent in other organizations. */
+async function listCallerQuotas({ db, config }: Deps, principal: Principal) {
+  if (principal.kind === "token") return [];
+  const used = await countPendingOf(db, principal.userId);
+  return [{ name: "pending_invitations" as const, limit: config.maxInvitationsPerUser, used }];
+}
+
+/** An API token has one, in its organization, and none after its creator left that. */
+async function listCallerRoles({ access }: Router, deps: Deps, principal: Principal): Promise<CallerRole[]> {
+  if (principal.kind === "user") return listRolesOf(deps.db, principal.userId);
+  const membership = await access.findMembership(principal, principal.orgId);
+  if (membership === undefined) return [];
+  const { role, rights } = membership;
+  return [{ organization: organizationOfMembership(membership), role, rights }];
 }
 
 /** A user sees every organization with a membership; a token its own, if it may read it. */
@@ -89,15 +102,6 @@ async function listOrganizations(
     .map(({ organization }) => organization)
     .filter((organization) => slug === undefined || organization.slug === slug)
     .filter(({ id }) => page.cursor === undefined || id > page.cursor);
-}
-
-/** The token's one organization; none after the token's creator left it. */
-async function listTokenRoles({ access }: Router, principal: TokenPrincipal): Promise<CallerRole[]> {
-  const membership = await access.findMembership(principal, principal.orgId);
-  if (membership === undefined) return [];
-  return [
-    { organization: organizationOfMembership(membership), role: membership.role, rights: membership.rights },
-  ];
 }
 
 function addAccept(router: Router<Deps>, hooks: MemberHooks): void {

@@ -42,6 +42,7 @@ export function presentMe(
   principal: Principal,
   callerRoles: readonly CallerRole[],
   invitations: readonly PendingInvitation[],
+  quotas: z.output<typeof meRecord>["quotas"],
 ): z.output<typeof meRecord> {
   return {
     principal: {
@@ -67,6 +68,7 @@ export function presentMe(
       expires_at: invitation.expiresAt?.toISOString() ?? null,
       created_at: invitation.createdAt.toISOString(),
     })),
+    quotas,
     roles: ROLES.map((role) => ({ role, permissions: permissionsOf(role) })),
     scopes: [...SCOPES],
   };

@@ -1,6 +1,8 @@
 import { z } from "@hono/zod-openapi";
+import { MAX_QUOTA } from "../../shared/crd/quota.ts";
 import { MEMBER_SOURCES, PERMISSIONS, ROLES, SCOPES } from "../http/authorization/permissions.ts";
 import {
+  countField,
   emailSchema,
   idField,
   immutableField,
@@ -75,6 +77,14 @@ export const updateMemberBody = z
   })
   .openapi("UpdateMember", { example: { role: "admin" } });
 
+const userQuota = z
+  .object({
+    name: z.enum(["pending_invitations"]).openapi({ description: "Named in the `details` of a refusal." }),
+    limit: countField(MAX_QUOTA, "How many the user may have."),
+    used: countField(MAX_QUOTA, "How many the user has."),
+  })
+  .openapi("UserStoreQuota");
+
 export const meRecord = z
   .object({
     principal: z
@@ -126,6 +136,10 @@ export const meRecord = z
         description:
           "The newest 1,000 pending invitations to the caller's verified e-mail address, the newest first.",
       }),
+    quotas: z.array(userQuota).max(1).openapi({
+      description:
+        "Of what is limited for a user, in all organizations together: the invitations that the caller has sent and that wait. Empty for an API token.",
+    }),
     roles: z
       .array(
         z
@@ -171,6 +185,7 @@ export const meRecord = z
           created_at: "2026-11-21T09:00:00.000Z",
         },
       ],
+      quotas: [{ name: "pending_invitations", limit: 100, used: 2 }],
       roles: [{ role: "viewer", permissions: ["organization:read", "members:read", "clusters:read"] }],
       scopes: ["organization:read", "clusters:read"],
     },

@@ -10,15 +10,6 @@ const { api, issuer } = setUpTestService();
 const put = (org: TestOrganization, body: object, headers = {}, token = org.owner.token) =>
   api.request("PUT", org.path, { token, body, headers });
 
-async function actionsOn(orgId: string): Promise<string[]> {
-  const rows = await api.deps.db
-    .select({ action: auditLog.action })
-    .from(auditLog)
-    .where(eq(auditLog.orgId, orgId))
-    .orderBy(auditLog.id);
-  return rows.map(({ action }) => action);
-}
-
 describe("PUT organization", () => {
   test("changes what was sent and leaves the rest", async () => {
     const org = await makeOrganization(api, issuer, {
@@ -45,7 +36,7 @@ describe("PUT organization", () => {
     const response = await put(org, read.body);
     expect(response.body).toEqual(read.body);
     expect(response.headers.get("etag")).toBe(read.headers.get("etag"));
-    expect(await actionsOn(org.id)).toEqual(["organization.create"]);
+    expect(await api.deps.db.$count(auditLog, eq(auditLog.orgId, org.id))).toBe(1);
   });
 
   test("replaces the labels, and a change of something else leaves them", async () => {

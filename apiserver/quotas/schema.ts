@@ -116,7 +116,7 @@ export const quotasRecord = z
     used: amountsRecord("What is in use, including writes in progress."),
     stores: z.array(storeQuota).max(STORE_NAMES.length).openapi({
       description:
-        "What else is limited for an organization, by the configuration of the platform: what it keeps now, and of `_per_day` what it has added within 24 hours. Accesses show some seconds after they begin or end. Pending invitations and Idempotency-Keys are limited for a user, in all organizations together, and are not among them.",
+        "What else is limited for an organization, by the configuration of the platform: what it keeps now, and of `_per_day` what it has added within 24 hours. Accesses show some seconds after they begin or end. Pending invitations, which GET /me shows, and Idempotency-Keys are limited for a user, in all organizations together, and are not among them.",
     }),
     ticket_limits: ticketLimits,
     updated_at: timestampField("When a limit was last set; null if never.").nullable(),
