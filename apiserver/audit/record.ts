@@ -121,17 +121,19 @@ export async function recordSystemAudits(
 
 /**
  * Does outside Postgres what a loop tries until it is done: an audit row `accepted` is committed before the first attempt, and `done`
- * after the effect; a crash in between leaves the first alone. Throws what `effect` throws.
+ * after the effect; a crash in between leaves the first alone. Another attempt is of the same target with the same `before`, which
+ * tells one object from a later one of its name. Throws what `effect` throws.
  */
 export async function doAsSystem(
   db: Queryable,
   name: string,
-  entry: Omit<AuditEntry, "orgId" | "result"> & { orgId: string },
+  entry: Omit<AuditEntry, "orgId" | "result" | "before"> & { orgId: string; before: AuditFields },
   effect: () => Promise<unknown>,
 ): Promise<void> {
   const { action, orgId, target } = entry;
+  const sought = { action, orgId, targetId: target.id, before: redactObject(entry.before) };
   const record = (result: AuditEntry["result"]) => recordSystemAudits(db, name, [{ ...entry, result }]);
-  const isRetry = await isAudited(db, { action, orgId, targetId: target.id, result: "accepted" });
+  const isRetry = await isAudited(db, { ...sought, result: "accepted" });
   if (!isRetry) await record("accepted");
   await effect();
   await record("done");

@@ -155,18 +155,22 @@ interface SoughtEntry {
   afterId?: string;
   /** Fields of its actor. */
   actor?: Readonly<Record<string, string>>;
+  /** Fields of its target before the change. */
+  before?: Readonly<Record<string, unknown>>;
 }
 
 /** Whether an organization's log has such an entry (default: one that says done), or will have it, of a deletion. */
 export async function isAudited(
   db: Queryable,
-  { orgId, action, targetId, result = "done", afterId = NIL_ID, actor }: SoughtEntry,
+  { orgId, action, targetId, result = "done", afterId = NIL_ID, actor, before }: SoughtEntry,
 ): Promise<boolean> {
-  const isOfActor = actor === undefined ? sql`true` : sql`entry.actor @> ${JSON.stringify(actor)}::jsonb`;
+  const has = (column: SQL, fields: object | undefined) =>
+    fields === undefined ? sql`true` : sql`${column} @> ${JSON.stringify(fields)}::jsonb`;
   const [row] = await db.execute<{ found: boolean }>(sql`
     select exists (select from ${auditLog} as entry
         where entry.org_id = ${orgId} and entry.action = ${action} and entry.target_id = ${targetId}
-          and entry.result = ${result} and entry.id > ${afterId} and ${isOfActor})
+          and entry.result = ${result} and entry.id > ${afterId}
+          and ${has(sql`entry.actor`, actor)} and ${has(sql`entry.before`, before)})
       or exists (select from ${awaitedDeletions} as waiting
         where waiting.org_id = ${orgId} and waiting.target_id = ${targetId}
           and waiting.entry ->> 'action' = ${action}) as found`);

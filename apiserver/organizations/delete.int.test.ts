@@ -7,7 +7,6 @@ import { CLUSTER_AMOUNTS, formatLimits, NO_AMOUNTS } from "../../shared/crd/quot
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
-import { auditLog } from "../audit/table.ts";
 import { author } from "../clusters/create/testing.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { writeIntents } from "../resources/table.ts";
@@ -27,11 +26,7 @@ const put = (org: TestOrganization, body: object, headers = {}, token = org.owne
   api.request("PUT", org.path, { token, body, headers });
 
 async function actionsOn(orgId: string): Promise<string[]> {
-  const rows = await api.deps.db
-    .select({ action: auditLog.action })
-    .from(auditLog)
-    .where(eq(auditLog.orgId, orgId))
-    .orderBy(auditLog.id);
+  const rows = await api.deps.sql`select action from audit_log where org_id = ${orgId} order by id`;
   return rows.map(({ action }) => action);
 }
 

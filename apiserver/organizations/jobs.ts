@@ -151,7 +151,7 @@ async function removeIfEmpty(
   }
   try {
     const target = { kind: "namespace", id: name } as const;
-    const entry = { action: "namespace.delete", orgId: organizationOf(namespace), target };
+    const entry = { action: "namespace.delete", orgId: organizationOf(namespace), target, before: { uid } };
     await doAsSystem(db, ENDED_NAMESPACES_JOB, entry, () =>
       kube.delete(namespaceKind, undefined, name, { uid, resourceVersion, signal }),
     );
