@@ -56,6 +56,10 @@ async function findQueue(webhookId: string) {
   return queue;
 }
 
+test("a webhook is of an organization that is there", async () => {
+  await expect(addWebhook({ orgId: createId() })).rejects.toMatchObject({ cause: { code: "23503" } });
+});
+
 describe("an event", () => {
   test("gets one pending delivery for each enabled webhook of its organization that subscribes to it", async () => {
     const other = await api.createOrganization();

@@ -60,6 +60,8 @@ async function insertWebhooks(urls: readonly string[], orgIdOf: () => string): P
     const rows = urls
       .slice(start, start + ROWS_PER_STATEMENT)
       .map((url) => ({ id: createId(), orgId: orgIdOf(), url, events: ["*" as const] }));
+    await clients.sql`insert into organizations (id, name, slug)
+      select id, 'Bench', id from unnest(${rows.map(({ orgId }) => orgId)}::uuid[]) as id on conflict do nothing`;
     await clients.db.insert(webhooks).values(rows.map((row) => ({ ...row, description: "", enabled: true })));
     await clients.db.insert(webhookQueues).values(rows.map(({ id, orgId }) => ({ webhookId: id, orgId })));
     await clients.db.insert(webhookSecrets).values(

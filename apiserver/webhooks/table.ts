@@ -15,9 +15,10 @@ import {
 import { literals, time } from "../db/columns.ts";
 import type { SentEventType, SubscribedType } from "../events/event-types.ts";
 import { webhookEvents } from "../events/table.ts";
+import { organizations } from "../organizations/table.ts";
 
 const bytes = customType<{ data: Buffer }>({ dataType: () => "bytea" });
-/** No foreign key: each insert would find the row of the organization and lock it, which writes that row too. */
+/** A foreign key of webhooks alone: each insert of what events bring would find and lock the organization's row, which writes it. */
 const orgId = () => uuid("org_id").notNull();
 
 /**
@@ -47,7 +48,7 @@ export const webhooks = pgTable(
   "webhooks",
   {
     id: uuid().primaryKey(),
-    orgId: orgId(),
+    orgId: orgId().references(() => organizations.id),
     url: text().notNull(),
     description: text().notNull(),
     events: text().array().$type<SubscribedType[]>().notNull(),
