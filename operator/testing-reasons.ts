@@ -5,6 +5,7 @@ import type { UpgradeCheck } from "../shared/tenant/upgrade/upgrade-check.ts";
 import type { AddOnState } from "./add-ons/observe.ts";
 import type { ClassCapabilities } from "./capi/cluster-class.ts";
 import { UNREADABLE } from "./capi/infrastructure.ts";
+import type { MachineDeletion } from "./capi/pool-state.ts";
 import type { NamespaceState } from "./expiry/expiry.ts";
 import { findDuplicateName, indexByName } from "./identity/identity.ts";
 import { INDEX_NAME } from "./indexes.ts";
@@ -23,6 +24,9 @@ const busy = (fixture: ClusterFixture, change: object) =>
   });
 const failed = (kind: "rejected" | "unavailable", message: string) => ({ applyFailure: { kind, message } });
 const ENDED = { expiresAt: "2020-01-01T00:00:00Z" };
+const SCALE = { controlPlaneReplicas: 3 };
+const UPGRADED = ready().withSpec({ version: "1.35" });
+const SUSPENDED = ready().withSpec({ suspend: true });
 const PROTECTED = ready().withSpec({ deletionProtection: true });
 const inNamespace = (fixture: ClusterFixture, namespace: Partial<NamespaceState>) =>
   fixture.with({ namespace: { ...fixture.observed.namespace, ...namespace } });
@@ -50,14 +54,9 @@ export const BLOCKING: UpgradeCheck = {
 export const clusters: [string, ClusterFixture][] = [
   ["Provisioning", ready().withSpec(RULES)],
   ["Scaling", busy(ready(), { replicas: 2, nodes: 1, readyNodes: 1 })],
-  ["Upgrading", ready().withSpec({ version: "1.35" })],
-  ["CheckingUpgrade", ready().withSpec({ version: "1.35" }).with({ upgradeChecks: undefined })],
-  [
-    "UpgradeBlocked",
-    ready()
-      .withSpec({ version: "1.35", upgradeChecks: "Enforce" })
-      .with({ upgradeChecks: [BLOCKING] }),
-  ],
+  ["Upgrading", UPGRADED],
+  ["CheckingUpgrade", UPGRADED.with({ upgradeChecks: undefined })],
+  ["UpgradeBlocked", UPGRADED.withSpec({ upgradeChecks: "Enforce" }).with({ upgradeChecks: [BLOCKING] })],
   ["RollingOut", busy(ready(), { rollingOut: true })],
   ["Deleting", ready().deleting()],
   ["WaitingForControlPlane", aCluster()],
@@ -67,13 +66,8 @@ export const clusters: [string, ClusterFixture][] = [
     busy(aCluster().withPools(makePool("web")).reconciled().capiConverged(), { readyNodes: 0 }),
   ],
   ["Paused", ready().withCapiConditions([makeCondition("Paused", "True")])],
-  [
-    "Suspended",
-    ready()
-      .withSpec({ suspend: true })
-      .withCapiConditions([makeCondition("Paused", "True")]),
-  ],
-  ["Suspending", ready().withSpec({ suspend: true })],
+  ["Suspended", SUSPENDED.withCapiConditions([makeCondition("Paused", "True")])],
+  ["Suspending", SUSPENDED],
   ["ClusterAPIUnavailable", aCluster().with(failed("unavailable", "connection refused"))],
   ["ControlPlaneUnavailable", ready().withCapiConditions([etcdFailure])],
   ["EndpointUnreachable", ready().with(unreachable)],
@@ -84,15 +78,11 @@ export const clusters: [string, ClusterFixture][] = [
   ["UnknownPlan", aCluster({ plan: "gold" })],
   [
     "PlanRetired",
-    aCluster({ plan: "scale" }).with({
-      packages: { scale: { controlPlaneReplicas: 3, retiredAt: "2020-01-01T00:00:00Z" } },
-    }),
+    aCluster({ plan: "scale" }).with({ packages: { scale: { ...SCALE, retiredAt: ENDED.expiresAt } } }),
   ],
   [
     "ReplicasNotInPlan",
-    aCluster({ plan: "scale", controlPlaneReplicas: 1 }).with({
-      packages: { scale: { controlPlaneReplicas: 3 } },
-    }),
+    aCluster({ plan: "scale", controlPlaneReplicas: 1 }).with({ packages: { scale: SCALE } }),
   ],
   ["UnknownVersion", aCluster({ version: "1.20" })],
   ["DowngradeRefused", ready().withSpec({ version: "1.33.6" })],
@@ -136,33 +126,33 @@ export const clusters: [string, ClusterFixture][] = [
   ["NetworksOverlap", aCluster().withSpec({ clusterNetwork: { services: ["10.64.0.0/10"] } })],
 ];
 
+const RUNNING = aPool().withNodes(2).reconciled();
+const late = { node: undefined, waitsFor: "no capacity" };
+const leaving = (stage: MachineDeletion["stage"]) =>
+  RUNNING.deleting().withMachine({ deletion: { stage, cause: "1 Pod is left" } });
+
 export const pools: [string, PoolFixture][] = [
   ["Expired", aPool(ENDED)],
-  [
-    "DeletionProtected",
-    aPool()
-      .withNodes(2)
-      .reconciled()
-      .withSpec({ ...ENDED, deletionProtection: true }),
-  ],
+  ["DeletionProtected", RUNNING.withSpec({ ...ENDED, deletionProtection: true })],
   ["ProtectionPending", protectedPool({ isLabelled: false })],
   ["NamespaceDeleting", protectedPool({ isDeleting: true })],
-  ["Scaling", aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 4 })],
-  ["RollingOut", aPool().withNodes(2).reconciled().withCapi({ desired: 2, nodes: 3, rollingOut: true })],
+  ["Scaling", RUNNING.withSpec({ desiredNodes: 4 })],
+  ["RollingOut", RUNNING.withCapi({ desired: 2, nodes: 3, rollingOut: true })],
   ["Deleting", aPool().withNodes(2).deleting()],
+  ["DrainingNode", leaving("drain")],
+  ["WaitingForVolumeDetach", leaving("volumes")],
+  ["MachineNotReleased", leaving("other")],
+  ["NodeStartupTimeout", RUNNING.withSpec({ desiredNodes: 3 }).withMachine(late).after(900)],
   ["WaitingForCluster", aPool().withoutCluster()],
   ["WaitingForControlPlane", aPool()],
   ["WaitingForNodes", aPool().withCapi({ desired: 2, nodes: 2, ready: 1 })],
-  [
-    "UpgradeInProgress",
-    aPool().withNodes(2).reconciled().withCluster(UPGRADING).withSpec({ desiredNodes: 4 }),
-  ],
-  ["Paused", aPool().withNodes(2).reconciled().withCluster({ paused: true }).withSpec({ desiredNodes: 4 })],
+  ["UpgradeInProgress", RUNNING.withCluster(UPGRADING).withSpec({ desiredNodes: 4 })],
+  ["Paused", RUNNING.withCluster({ paused: true }).withSpec({ desiredNodes: 4 })],
   ["Paused", aPool().withNodes(2).withCluster({ paused: true }).deleting()],
-  ["NodesUnhealthy", aPool().withNodes(2).reconciled().withUnhealthyNode().after(240)],
+  ["NodesUnhealthy", RUNNING.withUnhealthyNode().after(240)],
   ["NotConfigured", aPool({ maxVCPUs: 12 }).withNodes(2)],
   ["AutoscalerUnavailable", autoscaled({ status: "False", message: "no image" })],
-  ["Updating", aPool().withNodes(2).reconciled().withSpec({ vcpus: 4 })],
+  ["Updating", RUNNING.withSpec({ vcpus: 4 })],
   ["CountReleased", aPool({ desiredNodes: 3 }).withNodes(3).reconciled().withReleasedCount()],
   ["DuplicateID", aPool().with({ olderDuplicate: "other/web" })],
   ["QuotaExceeded", aPool().with({ blocker: overQuota })],

@@ -43,11 +43,9 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   const expiryHeld = findCondition(next.conditions, "ExpiryHeld");
   if (expiryHeld !== undefined && findCondition(last?.conditions, "ExpiryHeld")?.reason !== expiryHeld.reason)
     record("Warning", "ExpiryHeld", expiryHeld.message, "Delete");
-  const isBlocked = observed.capi?.state.paused === true || observed.applyFailure !== undefined;
-  const blocker = next.phase === "Deleting" && isBlocked ? next.message : undefined;
   // What node pools wait for is a Warning of theirs: of the cluster itself it has reported nothing.
   const reported = last !== undefined && reportsPools(last) ? { ...last, message: undefined } : last;
-  const wait = findLongWait(reported, next, { blocker });
+  const wait = findLongWait(reported, next);
   if (wait !== undefined && !reportsPools(next)) record(wait.type, wait.reason, wait.message);
   const phase = next.phase ?? "Provisioning";
   if (phase !== last?.phase && phase !== "Failed") {

@@ -41,26 +41,25 @@ test.each([
     reason: "Provisioning",
   },
 ])("a wait $name", ({ last, next, reason }) => {
-  expect(findLongWait(last, next, { blocker: undefined })?.reason).toBe(reason);
+  expect(findLongWait(last, next)?.reason).toBe(reason);
 });
 
-test.each<[string, object, string, string, object?]>([
+test.each<[string, object, string, string, boolean?]>([
   ["of nodes that were there before", { firstReadyAt: "2026-05-01T12:00:00Z" }, "WaitingForNodes", "Warning"],
   ["of the first nodes, which take as long as their provider does", {}, "WaitingForNodes", "Normal"],
   ["of a creation that something keeps back", {}, "Suspended", "Warning"],
-  ["for machines that take their time", {}, "Scaling", "Normal", { takesItsTime: true }],
-  ["for machines of which one takes too long", {}, "Scaling", "Warning", { blocker: "is held" }],
-])("the Event of a wait %s has its type", (_, status, reason, type, words) => {
+  ["for machines that take their time", {}, "Scaling", "Normal", true],
+  ["for machines of which one takes too long", {}, "NodeStartupTimeout", "Warning"],
+])("the Event of a wait %s has its type", (_, status, reason, type, takesItsTime) => {
   const next = { ...aStatus("False", reason), ...status };
-  expect(findLongWait(short, next, { blocker: undefined, ...words })?.type).toBe(type);
+  expect(findLongWait(short, next, takesItsTime)?.type).toBe(type);
 });
 
 test.each([
-  ["from its beginning", short, "Deleting"],
-  ["after it was reported", { ...aStatus("False", "Deleting"), message: "Machines left: 1." }, "Deleting"],
-  ["as it was before", aStatus("False", "Deleting"), undefined],
-  ["by the same for another cause", aStatus("False", "Deleting", "it is held: b."), undefined],
+  ["from its beginning", short, "DrainingNode"],
+  ["after it was reported", { ...aStatus("False", "Deleting"), message: "1 is left." }, "DrainingNode"],
+  ["as it was before", aStatus("False", "DrainingNode"), undefined],
+  ["by the same for another cause", aStatus("False", "DrainingNode", "it is held: b."), undefined],
 ])("a deletion that is held up %s", (_, last, reason) => {
-  const deleting = aStatus("False", "Deleting");
-  expect(findLongWait(last, deleting, { blocker: "is held" })?.reason).toBe(reason);
+  expect(findLongWait(last, aStatus("False", "DrainingNode"))?.reason).toBe(reason);
 });

@@ -19,14 +19,13 @@ export interface LongWait extends Problem {
 /**
  * A wait that `status.message` has begun to report, or reports with another reason than before. What is still in
  * progress when an object becomes ready is not one: it has only just become the reason. Nor is a deletion that nothing
- * holds up. `blocker` are words of the message by which it names what holds the change up, without details that change:
- * when something else begins to, that is another wait, for the reason stays the same. `takesItsTime`: all that it
- * waits for is the infrastructure, within the time that this may take.
+ * holds up, or what follows when a late node is not waited for any more. `takesItsTime`: all that it waits for is the
+ * infrastructure, within the time that this may take.
  */
 export function findLongWait(
   last: ReportedStatus | undefined,
   next: ReportedStatus,
-  { blocker, takesItsTime = false }: { blocker: string | undefined; takesItsTime?: boolean },
+  takesItsTime = false,
 ): LongWait | undefined {
   const reconciling = findCondition(next.conditions, "Reconciling");
   if (reconciling?.status !== "True" || next.message !== reconciling.message) return undefined;
@@ -34,15 +33,11 @@ export function findLongWait(
   if (isReady(next) && !isReady(last)) return undefined;
   const before = findCondition(last?.conditions, "Reconciling");
   const { reason, message } = reconciling;
-  const isBlocked = blocker !== undefined && message.includes(blocker);
-  const hasOtherBlocker = isBlocked && last?.message?.includes(blocker) !== true;
-  const isReported = last?.message !== undefined && before?.reason === reason && !hasOtherBlocker;
+  const wasSame = before?.reason === reason || (takesItsTime && before?.reason === "NodeStartupTimeout");
+  const isReported = last?.message !== undefined && wasSame;
   const isProgress =
-    SLOW_REASONS.has(reason) ||
-    (reason === "Provisioning" && !isReady(next)) ||
-    (reason === "Deleting" && !isBlocked);
+    SLOW_REASONS.has(reason) || (reason === "Provisioning" && !isReady(next)) || reason === "Deleting";
   if (isReported || isProgress) return undefined;
-  const isCreation = next.firstReadyAt === undefined && CREATION_REASONS.has(reason);
-  const isExpected = !isBlocked && (isCreation || takesItsTime);
+  const isExpected = takesItsTime || (next.firstReadyAt === undefined && CREATION_REASONS.has(reason));
   return { type: isExpected ? "Normal" : "Warning", reason, message };
 }

@@ -164,47 +164,47 @@ test("labels that Cluster API does not sync are reported once the nodes exist, a
 test.each([
   {
     stage: "drain",
-    cause: "Drain: 1 Pod left",
-    next: /^.*Node node-held is being drained: Drain: 1 Pod left\. Let these Pods be evicted, .*; after 45 s its machine is deleted all the same/,
+    reason: "DrainingNode",
+    // It has words of ours, which decide nothing.
+    cause: "It is drained, and the infrastructure deletes its machine: 1 Pod left",
+    next: /^.*Node node-held is being drained: It is .*: 1 Pod left\. Let these Pods be evicted, .*; after 45 s its machine is deleted all the same/,
   },
   {
     stage: "volumes",
+    reason: "WaitingForVolumeDetach",
     cause: "PersistentVolumeClaim data",
     next: /Node node-held is drained and waits for its volumes: PersistentVolumeClaim data\. Delete .*; after 60 s its machine is deleted all the same/,
   },
   {
     stage: "infrastructure",
+    reason: undefined,
     cause: "Waiting for VSphereMachine to be deleted",
     next: /Node node-held is drained, and the infrastructure deletes its machine: .*\. If this lasts, ask/,
   },
-  { stage: "other", cause: "hooks", next: /Node node-held is being deleted: hooks\. If this lasts, ask/ },
+  {
+    stage: "other",
+    reason: "MachineNotReleased",
+    cause: "hooks",
+    next: /Node node-held is being deleted: hooks\. If this lasts, ask/,
+  },
 ] as const)(
   "a node that does not leave, for its $stage: the pool names it, the cause and the next step within a minute, when it is deleted, scaled or rolled",
-  ({ stage, cause, next }) => {
-    const held = { ...makeMachine("held"), deleting: true, deletion: { stage, cause } };
+  ({ stage, reason, cause, next }) => {
+    const held = { node: "node-held", deletion: { stage, cause } };
     const running = aPool({ drainTimeoutSeconds: 45 }).withNodes(2).reconciled();
     const changes = [
       running.deleting(),
       running.withSpec({ desiredNodes: 1 }).withCapi({ desired: 1, nodes: 2, ready: 2 }),
       running.withCapi({ desired: 2, nodes: 3, ready: 2, rollingOut: true }),
     ];
-    for (const change of changes) {
-      const reported = change
-        .with({ machines: [held] })
-        .reconciled()
-        .after(56);
-      expect(reported.plan().status?.message).toMatch(next);
-    }
-    const deleted = running
-      .deleting()
-      .with({ machines: [held] })
-      .reconciled()
-      .after(56);
-    const warnings = stage === "infrastructure" ? [] : ["Warning"];
-    expect(deleted.plan().events.map(({ type }) => type)).toEqual(warnings);
+    const reported = changes.map((change) => change.withMachine(held).reconciled().after(56));
+    for (const pool of reported) expect(pool.plan().status?.message).toMatch(next);
+    const [deleted = running, scaled = running] = reported;
+    expect(deleted.plan().events).toMatchObject(reason === undefined ? [] : [{ type: "Warning", reason }]);
+    expect(scaled.plan().events).toMatchObject([{ type: reason ? "Warning" : "Normal" }]);
     const later = deleted.reconciled().after(60);
     const eventsWith = (deletion: CapiMachine["deletion"]) =>
-      later.with({ machines: [{ ...held, deletion }] }).plan().events;
+      later.withMachine({ ...held, deletion }).plan().events;
     expect([cause, "another one"].flatMap((changed) => eventsWith({ stage, cause: changed }))).toEqual([]);
     const other = stage === "drain" ? "volumes" : "drain";
     expect(eventsWith({ stage: other, cause })).toMatchObject([{ type: "Warning" }]);

@@ -7,7 +7,7 @@ import { count, listNames } from "../../shared/program/wording.ts";
 import type { LivePool } from "../capi/worker-pool.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findPresentNodes, isCountReleased } from "../identity/released-count.ts";
-import { describeDeletion, describeLeavingMachine } from "./deletion.ts";
+import { describeDeletion, describeLeavingMachine, findStage, findWaitReason } from "./deletion.ts";
 import type { ObservedPool } from "./observe.ts";
 import {
   describeLateMachine,
@@ -48,7 +48,7 @@ export function decidePoolConditions(
     scaling,
     lacking === undefined ? upToDate : poolCondition("UpToDate", "False", lacking.reason, lacking.message),
     ...(isAutoscaled(observed.pool.spec) ? [decideAutoscaling(observed)] : []),
-    decideReconciling(observed, change, stalled),
+    decideReconciling(observed, progress, change, stalled),
     ...(stalled === undefined ? [] : [poolCondition("Stalled", "True", stalled.reason, stalled.message)]),
   ];
 }
@@ -69,20 +69,20 @@ export function describeUnhealthyNodes(names: readonly string[]): string {
 
 function decideReconciling(
   observed: ObservedPool,
+  progress: PoolProgress,
   change: PoolCondition | undefined,
   stalled: Problem | undefined,
 ): PoolCondition {
-  let cause: Problem | undefined = change ?? stalled;
-  if (change?.reason === "Deleting") {
-    // Ready says that it is a deletion, not why it waits.
-    const { reason } = findPause(observed) ?? change;
-    cause = stalled ?? { reason, message: change.message };
-  }
-  if (cause === undefined) {
-    return poolCondition("Reconciling", "False", "ReconciliationSucceeded", "The pool is as specified.");
-  }
-  const status = stalled === undefined ? "True" : "False";
-  return poolCondition("Reconciling", status, cause.reason, cause.message);
+  const type = "Reconciling";
+  const isDeletion = change?.reason === "Deleting";
+  if (stalled !== undefined && (change === undefined || isDeletion))
+    return poolCondition(type, "False", stalled.reason, stalled.message);
+  if (change === undefined)
+    return poolCondition(type, "False", "ReconciliationSucceeded", "The pool is as specified.");
+  // What is done does not say why it waits.
+  const pause = isDeletion ? findPause(observed)?.reason : undefined;
+  const reason = pause ?? findWaitReason(change.reason, findStage(observed, progress));
+  return poolCondition(type, stalled === undefined ? "True" : "False", reason, change.message);
 }
 
 function decideReady(

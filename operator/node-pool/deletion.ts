@@ -1,9 +1,8 @@
 import type { Step } from "../../shared/controller/plan.ts";
 import { elapsedMs } from "../../shared/program/time.ts";
 import { machineDeploymentKind } from "../capi/kinds.ts";
-import { isDeleting } from "../identity/identity.ts";
 import type { ObservedPool } from "./observe.ts";
-import { findPause } from "./progress.ts";
+import { findPause, type PoolProgress } from "./progress.ts";
 
 /** What is left of a pool, and of a machine being deleted what blocks it, with the next step. */
 export function describeDeletion(observed: ObservedPool): string {
@@ -25,16 +24,22 @@ const STAGES = {
   infrastructure: "is drained, and the infrastructure deletes its machine",
 } as const;
 
-/** The words of a message that names nothing but what the infrastructure takes to delete a machine. */
-export const BEING_DELETED = ` ${STAGES.infrastructure}: `;
+/** Why a change waits, by the reason that says what is done, and by the stage of the machine that it waits for. */
+const WAITS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Deleting: { drain: "DrainingNode", volumes: "WaitingForVolumeDetach", other: "MachineNotReleased" },
+  Scaling: { late: "NodeStartupTimeout" },
+};
 
-/**
- * The words of the message for what holds the deletion of a pool up, the same whatever node and cause it names; undefined =
- * nothing does: how long the infrastructure takes to delete a machine is its own matter.
- */
-export function findDeletionBlocker({ pool, machines }: ObservedPool): string | undefined {
-  const { stage } = (isDeleting(pool) && findLeavingMachine(machines)?.deletion) || {};
-  return stage === undefined || stage === "infrastructure" ? undefined : ` ${STAGES[stage]}: `;
+/** The reason of `Reconciling`, by which the next reconcile knows what was told already. */
+export function findWaitReason(reason: string, stage: MachineStage): string {
+  return WAITS[reason]?.[stage ?? ""] ?? reason;
+}
+
+export type MachineStage = ReturnType<typeof findStage>;
+
+/** The stage of the machine that a message names: of one that leaves before one that joins; undefined = there is neither. */
+export function findStage({ machines }: ObservedPool, { isLate, joining }: PoolProgress) {
+  return findLeavingMachine(machines)?.deletion?.stage ?? (isLate ? "late" : joining[0] && "joining");
 }
 
 function findLeavingMachine(machines: ObservedPool["machines"]) {

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import type { ClusterOfPool } from "./observe.ts";
-import { aPool, makeMachine } from "./testing.ts";
+import { aPool } from "./testing.ts";
 
-const machines = [{ ...makeMachine("late"), node: undefined, waitsFor: "no capacity" }];
+/** Its cause has words of ours, which decide nothing. */
+const late = { name: "late", node: undefined, waitsFor: "it has not joined in time: no capacity" };
 const reasons = (pool: ReturnType<typeof aPool>) => pool.plan().events.map(({ reason }) => reason);
 
 test("a pool created just before its cluster raises no Event; one that waits for it does", () => {
@@ -17,24 +18,27 @@ test("a pool created just before its cluster raises no Event; one that waits for
 });
 
 test("a machine that does not join is reported once, with what it waits for and whom to ask", () => {
-  const pool = aPool({ desiredNodes: 1 }).with({ machines }).withCapi({ desired: 1, nodes: 1, ready: 0 });
+  const pool = aPool({ desiredNodes: 1 }).withMachine(late).withCapi({ desired: 1, nodes: 1, ready: 0 });
   const reported = pool.reconciled().after(55);
-  const message = /Machine late has not joined: no capacity\. If this lasts, ask the platform's operator/;
+  const message = /Machine late has not joined: it .* no capacity\. If this lasts, ask the platform's/;
   expect(reported.plan().status?.message).toMatch(message);
   expect(reported.plan().events).toMatchObject([{ type: "Normal", note: expect.stringMatching(message) }]);
   expect(reported.reconciled().after(30).plan().events).toEqual([]);
 });
 
 test("machines of a ready pool may take what its class gives them; after that there is one Warning", () => {
-  const more = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 3 }).with({ machines });
+  const more = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 3 }).withMachine(late);
   const reported = more.withCapi({ desired: 3, nodes: 3, ready: 2 }).reconciled().after(56);
   expect(reported.plan().events).toMatchObject([{ type: "Normal", reason: "Scaling" }]);
   const waiting = reported.reconciled();
   expect(waiting.plan()).toMatchObject({ status: undefined, requeueAfterMs: 844_000 });
   const expired = waiting.after(844);
-  const note = /Machine late has not joined in time: no capacity\. If this lasts, ask/;
-  expect(expired.plan().events).toMatchObject([{ type: "Warning", note: expect.stringMatching(note) }]);
-  expect(expired.reconciled().after(600).plan().events).toEqual([]);
+  const note = /Machine late has not joined in time: it .* no capacity\. If this lasts, ask/;
+  const warning = { type: "Warning", reason: "NodeStartupTimeout", note: expect.stringMatching(note) };
+  expect(expired.plan().events).toMatchObject([warning]);
+  const warned = expired.reconciled().after(600);
+  const deleted = warned.withMachine({ deletion: { stage: "infrastructure", cause: "a" } });
+  expect([...warned.plan().events, ...deleted.plan().events]).toEqual([]);
 });
 
 test.each<[string, Partial<ClusterOfPool>, string]>([

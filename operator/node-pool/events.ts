@@ -7,9 +7,8 @@ import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/c
 import { count } from "../../shared/program/wording.ts";
 import { findLongWait } from "../events/long-wait.ts";
 import { displayNameOf } from "../identity/identity.ts";
-import { BEING_DELETED, findDeletionBlocker } from "./deletion.ts";
+import type { MachineStage } from "./deletion.ts";
 import type { ObservedPool } from "./observe.ts";
-import { LATE, NOT_JOINED } from "./progress.ts";
 import { composeId } from "./status.ts";
 
 /** What the operator does to a pool, as the `action` of its Events. */
@@ -29,7 +28,7 @@ const REASONS_OF_CLUSTER = ["WaitingForControlPlane", "ClusterAPIUnavailable", "
  * The Events of a pool: one for each change of phase, for each replaced node, for a problem that a person has to solve,
  * and for a long wait. A pool that was created a moment before its cluster is not reported.
  */
-export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus): RecordedEvent[] {
+export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus, stage: MachineStage) {
   const { pool } = observed;
   const last = pool.status;
   const events: RecordedEvent[] = [];
@@ -58,8 +57,10 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
   const held = findCondition(next.conditions, "ExpiryHeld");
   if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld")?.reason !== held.reason)
     record({ type: "Warning", reason: "ExpiryHeld", action: "Delete", message: held.message });
-  const takesItsTime = [NOT_JOINED, BEING_DELETED].some((words) => next.message?.includes(words));
-  const wait = findLongWait(last, next, { blocker: findDeletionBlocker(observed) ?? LATE, takesItsTime });
+  const isScaling = reconciling?.reason === "Scaling";
+  const isChanging = isScaling || reconciling?.reason === "Updating";
+  const takesItsTime = (isChanging && stage === "infrastructure") || (isScaling && stage === "joining");
+  const wait = findLongWait(last, next, takesItsTime);
   if (wait !== undefined && !REASONS_OF_CLUSTER.includes(wait.reason)) record({ action, ...wait });
   return events;
 }

@@ -199,15 +199,11 @@ function determineState(
   return readyNodes + unhealthyNodes >= desiredNodes ? "unhealthy" : "scaling";
 }
 
-/** What a message says of a machine that has no node, before what it waits for: within the time that it may take, and after it. */
-export const NOT_JOINED = " has not joined: ";
-export const LATE = " has not joined in time: ";
-
 /** The oldest machine that has not joined, what it waits for, and the next step. */
 export function describeLateMachine({ joining, isLate }: PoolProgress): string {
   const [late] = joining;
   if (late === undefined) return " If this lasts, ask the platform's operator to look at the node pool.";
-  return ` Machine ${late.name}${isLate ? LATE : NOT_JOINED}${late.waitsFor}. If this lasts, ask the platform's operator to look at it.`;
+  return ` Machine ${late.name} has not joined${isLate ? " in time" : ""}: ${late.waitsFor}. If this lasts, ask the platform's operator to look at it.`;
 }
 
 /** Problems of a cluster that a new pool of it reports as its own: of a rejection that names no part. */

@@ -5,7 +5,7 @@ import type { NodePool, NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import { machineKind } from "../capi/kinds.ts";
 import { findExpired, isExpiredPool } from "../expiry/expiry.ts";
 import { findMissingFinalizer, findMissingIdentity, hasFinalizer, isDeleting } from "../identity/identity.ts";
-import { findRemainingDeployment, NO_DEPLOYMENT } from "./deletion.ts";
+import { findRemainingDeployment, findStage, NO_DEPLOYMENT } from "./deletion.ts";
 import { composePoolEvent, composePoolEvents } from "./events.ts";
 import { findRequests } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
@@ -26,7 +26,7 @@ export function reconcilePool(gathered: ObservedPool, now: Date): PoolPlan {
   if (deleting && (isFullyDeleted(observed) || remaining.isStuck)) return release(observed, now);
   const identityProblem = findPoolIdentityProblem(observed);
   const problem = identityProblem ?? (deleting ? undefined : observed.blocker);
-  const { status, requeueAfterMs } = composePoolStatus(observed, problem, now);
+  const { status, progress, requeueAfterMs } = composePoolStatus(observed, problem, now);
   const changed = isDeepStrictEqual(status, ownPoolStatus(pool.status)) ? undefined : status;
   const isServed = !deleting && identityProblem === undefined;
   const requests = isServed && !isSuspended ? planRequests(observed) : NO_REQUESTS;
@@ -34,7 +34,7 @@ export function reconcilePool(gathered: ObservedPool, now: Date): PoolPlan {
     metadata: isServed ? findMetadataChange(observed, requests) : planFinalizer(observed),
     remove: [...requests.remove, ...remaining.remove],
     status: changed,
-    events: changed === undefined ? [] : composePoolEvents(observed, changed),
+    events: changed === undefined ? [] : composePoolEvents(observed, changed, findStage(observed, progress)),
     requeueAfterMs: remaining.requeueAfterMs ?? requeueAfterMs,
   });
 }

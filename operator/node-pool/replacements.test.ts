@@ -239,9 +239,9 @@ test("an Event reports each replaced node", () => {
     oldNode: "a",
     newNode: "b",
   } as const;
-  const next = { phase: "Ready", transitions: [{ ...transition, reason: "UnhealthyNode" }] } as const;
+  const next = { phase: "Ready" as const, transitions: [{ ...transition, reason: "UnhealthyNode" }] };
   const pool = { ...observed.pool, status: { phase: "Ready" as const, transitions: [] } };
-  const events = composePoolEvents({ ...observed, pool }, { ...next, transitions: [...next.transitions] });
+  const events = composePoolEvents({ ...observed, pool }, next, undefined);
   expect(events).toMatchObject([
     { reason: "NodeReplaced", note: expect.stringContaining("a was replaced by b") },
   ]);

@@ -24,7 +24,7 @@ import { findPresentNodes, isCountUnmanaged } from "../identity/released-count.t
 import { decidePoolConditions, type PoolCondition, poolCondition } from "./conditions.ts";
 import { followReplacements, listMachines } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
-import { measurePool } from "./progress.ts";
+import { measurePool, type PoolProgress } from "./progress.ts";
 
 /** A cluster that is applied together with its pools is not reported as missing in between. */
 const REPORT_MISSING_CLUSTER_AFTER_MS = 5_000;
@@ -32,12 +32,12 @@ const REPORT_MISSING_CLUSTER_AFTER_MS = 5_000;
 type Conditions = readonly ConditionLike[];
 type NewTransition = Omit<NodePoolTransition, "sequence" | "at">;
 
-/** The whole status of a pool, and in how many ms it changes by the passing of time alone. */
+/** The whole status of a pool, the progress that it tells of, and in how many ms it changes by the passing of time alone. */
 export function composePoolStatus(
   observed: ObservedPool,
   problem: Problem | undefined,
   now: Date,
-): { status: NodePoolStatus; requeueAfterMs: number | undefined } {
+): { status: NodePoolStatus; progress: PoolProgress; requeueAfterMs: number | undefined } {
   const { pool } = observed;
   const last = pool.status;
   const blocked = observed.blocker !== undefined;
@@ -83,6 +83,7 @@ export function composePoolStatus(
   };
   return {
     status,
+    progress,
     requeueAfterMs: earliest([reportWaitMs, progress.nextChangeInMs, findExpiryWaitMs(pool, now)]),
   };
 }

@@ -2,6 +2,7 @@ import type { Plan } from "../../shared/controller/plan.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { DEFAULT_NODES, type NodePoolSpec, type NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import type { ManagedFieldsEntry } from "../../shared/kube/kind.ts";
+import type { CapiMachine } from "../capi/pool-state.ts";
 import {
   capiPoolWith,
   changeMetadata,
@@ -123,6 +124,10 @@ export class PoolFixture {
     const health = { reason: "NodeNotHealthy", lastTransitionTime };
     const machine = makeMachine("unhealthy", { conditions: [makeCondition("NodeHealthy", "False", health)] });
     return this.with({ machines: [machine] });
+  }
+
+  withMachine(machine: Partial<CapiMachine>): PoolFixture {
+    return this.with({ machines: [{ ...makeMachine("odd"), ...machine }] });
   }
 
   deleting(): PoolFixture {
