@@ -29,6 +29,9 @@ const PROBLEMS: Record<string, ClusterProblem> = {
 
 const standard = makeClass();
 const variables = new Set([...standard.variables].filter((name) => name !== "apiServerRateLimit"));
+const ignorable = {
+  classes: new Map([["marina-system/standard-v1", { ...standard, mayIgnoreAuthorizedCIDRs: true }]]),
+};
 const unlimited = { classes: new Map([["marina-system/standard-v1", { ...standard, variables }]]) };
 
 const listOf = (fixture: ClusterFixture) =>
@@ -153,7 +156,7 @@ describe("rules that are removed are in force until the infrastructure has none"
     ["it was not read", without.with({ infrastructure: undefined }), "False"],
     ["it has the former list", without.with(actedOn(listOf(sent))), "False"],
     ["it may not be read", without.with(unreadable), "Unknown"],
-    ["it does not report whether it has acted", without.with(silent), "Unknown"],
+    ["it has none, and does not report whether it has acted", without.with(silent), "True"],
     ["it has not acted", without.with({ infrastructure: { hasActed: false, lists: [] } }), "False"],
     ["machines may have the former rate limit", rolling.with(actedOn()), "False"],
     ["it has none, and has acted", without.with(actedOn()), "True"],
@@ -188,9 +191,7 @@ describe("rules that are removed are in force until the infrastructure has none"
   });
 
   test("so are those that the infrastructure may have ignored", () => {
-    const name = "marina-system/standard-v1";
-    const classes = new Map([[name, { ...makeClass(), mayIgnoreAuthorizedCIDRs: true }]]);
-    const requested = sent.with({ classes }).reconciled();
+    const requested = sent.with(ignorable).reconciled();
     expect(policyOf(requested)).toMatchObject({ status: "Unknown", reason: "RequestedOnly" });
     const none = requested.withSpec({ network: {} }).reconciled().reconciled().capiConverged();
     expect(nextPolicyOf(none)).toMatchObject({ status: "False", reason: "Provisioning" });
@@ -209,8 +210,6 @@ describe("rules that are removed are in force until the infrastructure has none"
     expect(needsInfrastructureObject(none.observed)).toBe(true);
     expect(nextPolicyOf(none)?.status).toBe("False");
     expect(nextPolicyOf(none.with(actedOn()))?.status).toBe("True");
-    const requested = none.with({ ...silent, probe: undefined }).reconciled();
-    expect(nextPolicyOf(requested.with({ infrastructure: undefined }))?.reason).toBe("RequestedOnly");
     const unread = none.with({ ...unreadable, probe: undefined }).reconciled();
     const unseen = unread.with({ infrastructure: undefined });
     const suspended = unseen.withSpec({ suspend: true });
@@ -232,8 +231,6 @@ describe("rules that are removed are in force until the infrastructure has none"
 });
 
 describe("while a cluster is deleted, of its rules is known what was", () => {
-  const name = "marina-system/standard-v1";
-  const ignorable = { classes: new Map([[name, { ...makeClass(), mayIgnoreAuthorizedCIDRs: true }]]) };
   const ready = aCluster({ network: LIST }).ready();
 
   test.each<[string, ClusterFixture, Status, string]>([

@@ -152,6 +152,7 @@ describe("the condition of the network rules is True only when the infrastructur
     ["it was not read, of a rate limit", limited, "False"],
     ["machines are being replaced, of a rate limit", rolling.with(actedOn()), "False"],
     ["it is settled, of a rate limit", limited.with(actedOn()), "True"],
+    ["it does not report whether it has acted, of a rate limit", limited.with(silent()), "Unknown"],
   ])("%s", (_what, fixture, status) => {
     expect(statusOf(fixture.reconciled())).toBe(status);
   });
@@ -163,12 +164,14 @@ describe("the condition of the network rules is True only when the infrastructur
     expect(applied.after(seconds).plan().requeueAfterMs).toBe(requeueAfterMs);
   });
 
-  test("one that does not report whether it has acted is read again, one that may ignore it is never believed", () => {
+  test("one that does not report whether it has acted is read ever more seldom, one that may ignore it is never believed", () => {
     const unsure = applied.with({ ...byClass({ mayIgnoreAuthorizedCIDRs: true }), ...actedOn(...all) });
     expect(conditionOf(unsure.plan(), POLICY)).toMatchObject({ status: "Unknown", reason: "RequestedOnly" });
     expect(unsure.reconciled().after(60).plan().requeueAfterMs).toBeUndefined();
     const fixtures = [applied.with(silent(...all)), unsure].map((it) => it.reconciled());
     expect(fixtures.map(({ observed }) => needsInfrastructureObject(observed))).toEqual([true, false]);
+    const waits = [60, 600, 86_400].map((seconds) => fixtures[0]?.after(seconds).plan().requeueAfterMs);
+    expect(waits).toEqual([60_000, 600_000, 3_600_000]);
   });
 
   describe("of the list with other networks of the platform, though the specification is the same", () => {

@@ -13,6 +13,7 @@ import type { ClusterSettings, ObservedCluster } from "./observe.ts";
 const APPLIES_WITHIN_MS = 60_000;
 const READ_OFTEN_MS = 5_000;
 const READ_SELDOM_MS = 60_000;
+const READ_RARELY_MS = 3_600_000;
 
 /** Who may reach the API endpoint, and how often, as Cluster API gets it. */
 export interface NetworkRulesChoice extends Pick<DesiredCluster, "authorizedCIDRs" | "apiServerRateLimit"> {
@@ -97,14 +98,11 @@ function countPlatformCIDRs(platformCIDRs: readonly string[]): number {
   return new Set(platformCIDRs).size + 1;
 }
 
-/** Whether Cluster API has the network rules that were decided. */
-export type RulesState =
-  /** It has them. */
-  | "sent"
-  /** They are about to be sent. */
-  | "unsent"
-  /** The cluster is suspended, so that it keeps others. */
-  | "waiting";
+/**
+ * Whether Cluster API has the network rules that were decided. `unsent`: they are about to be sent; `waiting`: the cluster
+ * is suspended, so that it keeps others.
+ */
+export type RulesState = "sent" | "unsent" | "waiting";
 
 /**
  * If only the platform's own networks changed and not the specification, the rules of a suspended cluster count as
@@ -192,19 +190,22 @@ export function needsInfrastructureObject(observed: ObservedCluster): boolean {
 }
 
 /**
- * In how many ms the provider's object, which is not watched, is read again: soon after a change, and now and then
- * where it does not act or cannot be read. Undefined = it is not needed.
+ * In how many ms the provider's object, which is not watched, is read again: soon after a change, now and then where it
+ * does not act or cannot be read, and after as long again, an hour at most, of a provider that reports nothing: it hardly
+ * begins to, and other rules begin with False. Undefined = it is not needed.
  */
 export function findInfrastructureReadMs(observed: ObservedCluster, now: Date): number | undefined {
   if (!needsInfrastructureObject(observed)) return undefined;
-  const isRecent = conditionAgeMs(findRulesCondition(observed), now) < APPLIES_WITHIN_MS;
-  return isRecent ? READ_OFTEN_MS : READ_SELDOM_MS;
+  const last = findRulesCondition(observed);
+  const ageMs = conditionAgeMs(last, now);
+  if (ageMs < APPLIES_WITHIN_MS) return READ_OFTEN_MS;
+  return last?.reason === "RequestedOnly" ? Math.min(ageMs, READ_RARELY_MS) : READ_SELDOM_MS;
 }
 
 /**
  * `inForce`: the provider has acted on exactly the list that Cluster API has, for a longer one lets others in, and on none where it has
  * none any more; and no machine of a rollout has another rate limit, which a class may write on the control plane. Of a suspended
- * cluster, whose rollouts stand still, the rate limit is as it was last seen. `requested`: it does not report whether it has acted.
+ * cluster, whose rollouts stand still, the limit is as it was last seen. `requested`: it does not report whether it has acted on rules.
  */
 export function findRulesEvidence(observed: ObservedCluster): "inForce" | "requested" | undefined {
   const { cluster, capi, infrastructure, settings } = observed;
@@ -212,7 +213,7 @@ export function findRulesEvidence(observed: ObservedCluster): "inForce" | "reque
   if (!hasRules(cluster) && !mayHaveFormerRules(observed)) return "inForce";
   const { hasActed, isSilent, lists = [] } = infrastructure ?? {};
   if (hasActed !== true && isSilent !== true) return undefined;
-  const evidence = isSilent ? "requested" : "inForce";
+  const evidence = isSilent && hasRules(cluster) ? "requested" : "inForce";
   const { status, reason } = findRulesCondition(observed) ?? {};
   // Rules that waited for the resumption, and are taken back, leave no trace.
   const wasWaiting = !hasRules(cluster) && status === "False" && reason === "Suspended";
