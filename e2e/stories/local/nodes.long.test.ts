@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { readStack, waitFor } from "../../platform/stack/testing.ts";
 import { createRealCluster, describeWorkload, type RealCluster, waitForRunning } from "./real-cluster.ts";
 
-const DRAIN_TIMEOUT_SECONDS = 30;
+const DRAIN_TIMEOUT_SECONDS = 40;
 const PODS = "/api/v1/namespaces/default/pods";
 let cluster: RealCluster;
 let pool: string;
@@ -137,7 +137,7 @@ test("a node leaves within its drain timeout and 90 s, with a disruption budget 
   );
   const { nodeDrainTimeoutSeconds, nodeVolumeDetachTimeoutSeconds } = spec.deletion;
   expect(nodeDrainTimeoutSeconds).toBe(DRAIN_TIMEOUT_SECONDS);
-  expect(nodeVolumeDetachTimeoutSeconds).toBeLessThanOrEqual(90);
+  expect(nodeVolumeDetachTimeoutSeconds).toBe(60);
   await waitFor("the pool to name the volume that is waited for", async () => {
     const [{ status }] = (await cluster.getManaged("cloud.marina.dev/v1", "nodepools")).items;
     const { message = "" } = status;
@@ -150,8 +150,9 @@ test("a node leaves within its drain timeout and 90 s, with a disruption budget 
     (await listNodes()).every(({ metadata }) => metadata.name !== name),
   );
   const seconds = (Date.now() - beganAt) / 1000;
-  // Both were waited for. That it is no longer is Cluster API's promise: a slow machine takes any time besides.
+  // Both were waited for, and end in time as multiples of the 20 s after which Cluster API looks again: 30 s are for what follows.
   expect(seconds).toBeGreaterThan(DRAIN_TIMEOUT_SECONDS + nodeVolumeDetachTimeoutSeconds - 10);
+  expect(seconds).toBeLessThan(DRAIN_TIMEOUT_SECONDS + 90);
   await waitForRunning(cluster.alice, cluster.path, 1);
 });
 
