@@ -40,6 +40,7 @@ const vsphere = {
   nodesNetwork: "10.64",
   templatePrefix: "ubuntu-",
 };
+const LONGEST_LISTS: Record<string, number> = { aws: 57, openstack: 512 };
 const proxmox = { enabled: true, templateTag: "ubuntu" };
 const gcp = {
   enabled: true,
@@ -204,6 +205,8 @@ describe("docs/operators/cluster-class.md says of each class what it has:", () =
       expect(privateEndpoint !== "refused").toBe(variables.includes("publicEndpoint"));
       expect(authorizedCIDRs !== "refused").toBe(variables.includes("authorizedCIDRs"));
       expect(variables).not.toContain("apiServerRateLimit");
+      const list = clusterClass?.spec.variables[variables.indexOf("authorizedCIDRs")];
+      expect(list?.schema.openAPIV3Schema.maxItems).toBe(LONGEST_LISTS[name]);
       const [, documented, newer, needed] = rowOf("### Versions of the providers", name);
       expect(documented).toBe(version);
       expect(newer).toMatch(/^none$|preview/);

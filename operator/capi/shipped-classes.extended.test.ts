@@ -10,6 +10,12 @@ const NO_SUCH_SIZE = {
   sentence: "on offer are 2 vCPUs with 4 GB, 4 vCPUs with 8 GB",
 };
 
+const TOO_LONG_LIST = {
+  what: "a list of 256 networks, which EC2's quota of rules does not allow",
+  change: { authorizedCIDRs: Array.from({ length: 256 }, (_, index) => `198.18.${index}.0/24`) },
+  sentence: "must have at most 57 items",
+};
+
 const CLASSES: ShippedClass[] = [
   {
     name: "docker",
@@ -17,7 +23,6 @@ const CLASSES: ShippedClass[] = [
     definitions: "cluster-api",
     infrastructure: { kind: "Dev", version: "v1beta2" },
     hasNamesPerNamespace: false,
-    wishes: {},
     image: ({ spec }) => spec.template.spec.backend.docker.customImage,
     size({ spec }) {
       const { annotations } = spec.template.metadata;
@@ -86,7 +91,6 @@ const CLASSES: ShippedClass[] = [
     definitions: { module: "sigs.k8s.io/cluster-api-provider-vsphere", folder: "config/default/crd" },
     infrastructure: { kind: "VSphere", version: "v1beta2" },
     hasNamesPerNamespace: true,
-    wishes: {},
     image: ({ spec }) => spec.template.spec.template,
     size({ spec: { template } }) {
       return [template.spec.numCPUs, template.spec.memoryMiB, template.spec.diskGiB];
@@ -115,7 +119,6 @@ const CLASSES: ShippedClass[] = [
     definitions: { module: "github.com/ionos-cloud/cluster-api-provider-proxmox", folder: "config/crd" },
     infrastructure: { kind: "Proxmox", version: "v1alpha2" },
     hasNamesPerNamespace: true,
-    wishes: {},
     image: ({ spec }) => spec.template.spec.templateSelector.matchTags.join(" "),
     size({ spec: { template } }) {
       return [template.spec.numCores, template.spec.memoryMiB, template.spec.disks.bootVolume.sizeGb];
@@ -161,7 +164,7 @@ const CLASSES: ShippedClass[] = [
       ["c7i.large", 20],
       ["c7i.xlarge", 40],
     ],
-    refusals: [NO_SUCH_SIZE],
+    refusals: [NO_SUCH_SIZE, TOO_LONG_LIST],
   },
   {
     name: "gcp",

@@ -56,7 +56,7 @@ export interface ShippedClass {
   /** Whether its provider names, tags and finds nothing by the name of a cluster alone, by the provider's sources. */
   hasNamesPerNamespace: boolean;
   definitions: ProviderDefinitions;
-  wishes: Partial<DesiredCluster>;
+  wishes?: Partial<DesiredCluster>;
   image(template: Any, version: string): string;
   size(template: Any): unknown[];
   /** Changes that are refused before anything is made, with a part of the sentence. */
@@ -68,13 +68,10 @@ export interface ShippedClass {
 }
 
 /** Change of the cluster that every test begins with. */
-export interface DesiredChange {
-  version?: string;
-  nodes?: number;
-  machine?: DesiredPool["machine"];
-  taints?: DesiredPool["taints"];
-  workerSubnet?: string;
-}
+export type DesiredChange = Partial<
+  Pick<DesiredCluster, "version" | "workerSubnet" | "authorizedCIDRs"> &
+    Pick<DesiredPool, "machine" | "taints"> & { nodes: number }
+>;
 
 interface Expected {
   replicas: number;
@@ -161,9 +158,9 @@ export async function openClassTest(shipped: ShippedClass) {
     nodes = 2,
     machine,
     taints,
-    workerSubnet,
+    workerSubnet = "10.64.3.0/24",
+    authorizedCIDRs = shipped.wishes?.authorizedCIDRs,
   }: DesiredChange): DesiredCluster {
-    const subnet = workerSubnet ?? "10.64.3.0/24";
     return {
       namespace,
       name: "classes",
@@ -176,10 +173,10 @@ export async function openClassTest(shipped: ShippedClass) {
       plan: undefined,
       publicEndpoint: true,
       apiServerRateLimit: undefined,
-      workerSubnet: subnet,
+      workerSubnet,
       clusterNetwork: { pods: ["192.168.0.0/16"], services: ["10.128.0.0/12"] },
       ...shipped.wishes,
-      authorizedCIDRs: authorizeCIDRs(shipped.wishes.authorizedCIDRs, subnet, PLATFORM_CIDRS),
+      authorizedCIDRs: authorizeCIDRs(authorizedCIDRs, workerSubnet, PLATFORM_CIDRS),
       pools: [
         {
           name: "web",
