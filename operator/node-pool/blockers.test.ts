@@ -146,7 +146,7 @@ test.each<[string, PoolFixture, string]>([
   expect(ready?.message.includes("is stalled")).toBe(reason === "WaitingForCluster");
 });
 
-test("labels that Cluster API does not sync are reported once the nodes exist, and the pool stays ready", () => {
+test("labels that Cluster API does not sync are reported once the nodes exist, and the pool stays ready; it is not up to date while it scales", () => {
   const nodeLabels = { tier: "gold", "example.com/rack": "7", "node-role.kubernetes.io/worker": "" };
   const syncedNodeLabels = /^example\.com\//;
   const pool = aPool({ nodeLabels }).with({ syncedNodeLabels });
@@ -159,6 +159,8 @@ test("labels that Cluster API does not sync are reported once the nodes exist, a
     /of the node pool web to its nodes: tier\. Leave them out, or ask/,
   );
   expect(there.with({ syncedNodeLabels: /.*/ }).condition("Stalled")).toBeUndefined();
+  const scaling = there.reconciled().withSpec({ desiredNodes: 3 });
+  expect(scaling.condition("UpToDate")).toMatchObject({ status: "False", reason: "LabelsNotPropagated" });
 });
 
 test.each([

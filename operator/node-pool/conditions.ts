@@ -39,14 +39,17 @@ export function decidePoolConditions(
     scaling.status === "True" && scaling,
     upToDate.status !== "True" && upToDate,
   ].find((condition) => condition !== false);
-  // Labels that nodes lack are reported once the nodes are there.
-  const lacking = change === undefined && progress.nodes > 0 ? findUnpropagatedLabels(observed) : undefined;
-  const stalled =
-    problem ?? (isDeleting(observed.pool) ? undefined : findLostCluster(observed)) ?? rejection ?? lacking;
+  const isGoing = isDeleting(observed.pool);
+  // Nodes that lack labels are at no time as specified; a person has to act once nothing else is open.
+  const lacking = progress.nodes > 0 && !isGoing ? findUnpropagatedLabels(observed) : undefined;
+  const open = change === undefined ? lacking : undefined;
+  const stalled = problem ?? (isGoing ? undefined : findLostCluster(observed)) ?? rejection ?? open;
   return [
     ready,
     scaling,
-    lacking === undefined ? upToDate : poolCondition("UpToDate", "False", lacking.reason, lacking.message),
+    lacking === undefined || upToDate.status !== "True"
+      ? upToDate
+      : poolCondition("UpToDate", "False", lacking.reason, lacking.message),
     ...(isAutoscaled(observed.pool.spec) ? [decideAutoscaling(observed)] : []),
     decideReconciling(observed, progress, change, stalled),
     ...(stalled === undefined ? [] : [poolCondition("Stalled", "True", stalled.reason, stalled.message)]),

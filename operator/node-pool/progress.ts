@@ -283,6 +283,6 @@ export function findUnpropagatedLabels({ pool, syncedNodeLabels }: ObservedPool)
   const keys = Object.keys(pool.spec.nodeLabels ?? {});
   const blocked = keys.filter((key) => !isAlwaysPropagated(key) && !syncedNodeLabels.test(key));
   if (blocked.length === 0) return undefined;
-  const message = `The platform does not propagate these labels of the node pool ${displayNameOf(pool)} to its nodes: ${listNames(blocked)}. Leave them out, or ask the platform's operator to have them synchronized.`;
+  const message = `The platform does not propagate these labels of the node pool ${displayNameOf(pool)} to its nodes: ${listNames(blocked)}. Leave them out, or ask the platform's operator to have them synchronized in Cluster API (--additional-sync-machine-labels).`;
   return { reason: "LabelsNotPropagated", message };
 }
