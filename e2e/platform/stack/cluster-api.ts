@@ -16,6 +16,7 @@ export interface ClusterApiDeps {
   managers: readonly CapiManager[];
   /** Feature gates of the core manager in addition to those of every provider. */
   coreGates: readonly string[];
+  withoutPropagation?: boolean | undefined;
   /** Unix socket of the container engine stub, for the in-memory manager. */
   dockerSocket?: string | undefined;
 }
@@ -26,7 +27,8 @@ interface ManagerSettings {
   flags: readonly string[];
 }
 
-const GATES = "--feature-gates=ClusterTopology=true,MachineTaintPropagation=true";
+const GATES = ["--feature-gates=ClusterTopology=true", "--feature-gates=MachineTaintPropagation=true"];
+const PROPAGATION = /MachineTaintPropagation|additional-sync-machine-labels/;
 // The defaults of 50 and 100 overload two cores; with 5, 50 clusters take 185 s.
 const CONCURRENCY = 5;
 
@@ -46,14 +48,14 @@ const MANAGERS: Record<CapiManager, ManagerSettings> = {
       "machineset",
     ],
     // Otherwise only labels of a few domains reach the nodes.
-    flags: [GATES, "--additional-sync-machine-labels=.*"],
+    flags: [...GATES, "--additional-sync-machine-labels=.*"],
   },
   // It rejects these two, although it lists them.
   "capi-kubeadm-bootstrap": { queues: ["clustercache", "kubeadmconfig"], flags: [] },
-  "capi-kubeadm-control-plane": { queues: ["clustercache", "kubeadmcontrolplane"], flags: [GATES] },
+  "capi-kubeadm-control-plane": { queues: ["clustercache", "kubeadmcontrolplane"], flags: GATES },
   "capi-in-memory": {
     queues: ["clustercache", "devcluster", "devmachine", "devmachinepool", "devmachinetemplate"],
-    flags: [GATES],
+    flags: GATES,
   },
 };
 
@@ -97,7 +99,7 @@ function managerNode(name: CapiManager, deps: ClusterApiDeps): ProcessNode {
         `--webhook-cert-dir=${certificates.dir}`,
         "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
         ...MANAGERS[name].queues.map((queue) => `--${queue}-concurrency=${CONCURRENCY}`),
-        ...MANAGERS[name].flags,
+        ...MANAGERS[name].flags.filter((flag) => !deps.withoutPropagation || !PROPAGATION.test(flag)),
         // Gates of a later flag are added to the earlier ones.
         ...(name === "capi-core" ? deps.coreGates : []).map((gate) => `--feature-gates=${gate}`),
       ],

@@ -90,7 +90,7 @@ async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Pro
 }
 
 async function embeddedCluster(run: Run, options: StackOptions) {
-  const { provider, parts, audit, tokenRefreshSeconds } = options;
+  const { provider, parts, audit, tokenRefreshSeconds, withoutPropagation } = options;
   const crdsOnly = options.withoutManagers === true;
   const { dir, ports, certificates } = run;
   const kubeconfig = join(dir, "kubeconfig");
@@ -105,7 +105,7 @@ async function embeddedCluster(run: Run, options: StackOptions) {
   const isPrepared = parts === "prepared";
   const workloadControllers = isPrepared ? WORKLOAD_CONTROLLERS : undefined;
   const clusterApi = clusterApiNodes(
-    { ...shared, managers, coreGates, dockerSocket: containers?.socket },
+    { ...shared, managers, coreGates, withoutPropagation, dockerSocket: containers?.socket },
     { crdsOnly },
   );
   const nodes = [

@@ -28,6 +28,8 @@ export interface StackOptions {
   provider: ProviderName;
   /** Start none of Cluster API's managers, whose kinds are there: for what needs no tenant cluster, or simulates it. */
   withoutManagers?: boolean;
+  /** Cluster API with its default flags but for ClusterTopology: no taints of pools reach nodes, and few labels. */
+  withoutPropagation?: boolean;
   /** Log requests of the embedded kube-apiserver, see AUDIT_LOG. */
   audit?: Audit;
   /** When a part ends by itself: stop everything, or only report it. */
