@@ -17,7 +17,7 @@ import {
 import { createEngineer, type Engineer, waitForEvents } from "../testing/custom-resources.ts";
 import { preparePythonClient, runPython } from "../testing/python-client.ts";
 import { createSimulatedTenant, markReady, readPlayedServer } from "../testing/simulated-tenant.ts";
-import { createTenant } from "../testing/tenant.ts";
+import { createTenant, expectStatus } from "../testing/tenant.ts";
 
 const stack = readStack();
 const { server, caCertificate } = readPlayedServer(stack);
@@ -78,11 +78,9 @@ interface Issued {
 
 /** A kubeconfig that a tenant requests by REST; asks again after a 503, for one that could not be signed within 15 s. */
 function issue(tenant = alice, ttlSeconds = 600): Promise<Issued> {
-  return waitFor("a kubeconfig", async () => {
-    const response = await tenant.request("POST", `${path}/kubeconfig`, { ttl_seconds: ttlSeconds });
-    if (response.status !== 201) throw new Error(JSON.stringify(response.body));
-    return response.body;
-  });
+  return waitFor("a kubeconfig", async () =>
+    expectStatus(201, await tenant.request("POST", `${path}/kubeconfig`, { ttl_seconds: ttlSeconds })),
+  );
 }
 
 const reasonOf = async (name: string) =>
