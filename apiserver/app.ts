@@ -23,7 +23,7 @@ import { addClusterAccessRoutes } from "./cluster-accesses/routes.ts";
 import { addClusterRoutes } from "./clusters/routes.ts";
 import { sendTogether } from "./db/statement.ts";
 import type { Deps } from "./deps.ts";
-import { type Authenticator, invalidTicket } from "./http/authentication/authenticator.ts";
+import { type Authenticator, invalidStreamTicket } from "./http/authentication/authenticator.ts";
 import { createByteBudget } from "./http/contract/byte-budget.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import type { Router, SentEvent } from "./http/contract/router.ts";
@@ -58,7 +58,7 @@ import { createImageCheck, readCredentialStore, readReportStore, readScanStore }
 import { addRegistryRoutes } from "./registry/routes.ts";
 import { hasPendingCreates } from "./resources/write/index.ts";
 import { addStorageQuotaRoutes } from "./storage-quotas/routes.ts";
-import { redeemTicket } from "./system-events/index.ts";
+import { redeemStreamTicket } from "./system-events/index.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
 import { closeTicketsOf, readTicketStores } from "./tickets/index.ts";
 import { addTicketRoutes } from "./tickets/routes.ts";
@@ -117,9 +117,9 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
       authenticate: parts.authenticator.authenticate,
       isKnown: parts.authenticator.isKnown ?? (() => false),
       isWellFormed: parts.authenticator.isWellFormed ?? (() => false),
-      async redeemTicket(ticket, path) {
-        const principal = await redeemTicket(deps.db, ticket, path, deps.now());
-        if (principal === undefined) throw invalidTicket();
+      async redeemStreamTicket(ticket, path) {
+        const principal = await redeemStreamTicket(deps.db, ticket, path, deps.now());
+        if (principal === undefined) throw invalidStreamTicket();
         return principal;
       },
       findMembership: (principal, orgId) =>

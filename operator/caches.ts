@@ -30,7 +30,7 @@ import type { ClusterResourceSet, ClusterResourceSetBinding } from "./capi/add-o
 import type { ClassLookup } from "./capi/cluster-class.ts";
 import type { CapiCluster, ClusterClass, Machine, MachineDeployment, MachineSet } from "./capi/kinds.ts";
 import type { TemplateSizes } from "./capi/pool-state.ts";
-import type { AuthoritySecret } from "./capi/secrets.ts";
+import type { AccessSecret } from "./capi/secrets.ts";
 import { INDEX_NAMESPACE } from "./indexes.ts";
 
 /** What every controller applies its plans with; the kind is the controller's own. */
@@ -49,10 +49,10 @@ export interface Cached {
   machines: Machine;
   clusterClasses: ClusterClass;
   /** Cluster API's Secrets with the CAs and kubeconfigs of clusters: their metadata only. */
-  clusterSecrets: AuthoritySecret;
-  /** The admin kubeconfigs that we issued: of their content the CA's certificate only. */
-  credentials: Secret;
-  /** The Secrets of the platform's namespace that plans name, and their copies: a digest instead of the content. */
+  clusterSecrets: AccessSecret;
+  /** The admin kubeconfigs, registrations and tokens that the operator issued: of their content the CA's certificate only. */
+  issuedCredentials: Secret;
+  /** The Secrets of the platform's namespace that service plans name, and their copies: a digest instead of the content. */
   providerCredentials: Secret;
   providerCopies: Secret;
   /** Cluster API's: the add-ons of classes, their copies, and what was applied to each cluster. */
@@ -70,7 +70,7 @@ export interface Cached {
   packages: ConfigMap;
   /** What the operator itself publishes of the cluster classes. */
   capabilities: ConfigMap;
-  subnetLocks: ConfigMap;
+  subnetAllocations: ConfigMap;
   events: Event;
 }
 

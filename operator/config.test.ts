@@ -15,7 +15,7 @@ test("plans alone are enough, the rest has defaults", () => {
     resyncSeconds: 600,
     settings: {
       platformNamespace: "marina-system",
-      plans: { default: plan },
+      servicePlans: { default: plan },
       poolDefaults: {
         drainTimeoutSeconds: 600,
         scaleDownDelaySeconds: 600,

@@ -13,7 +13,7 @@ import type { AutoscalerSettings } from "./autoscaler/reconcile.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import type { PoolSettings } from "./node-pool/observe.ts";
 import type { StorageSettings } from "./shared-storage/controller.ts";
-import { formatRange, parseSubnetRange } from "./subnets/allocate.ts";
+import { formatRange, parseSubnetRange } from "./subnets/range.ts";
 
 const planSchema = z.strictObject({
   class: z.string().min(1),
@@ -151,7 +151,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     argoCDNamespace: env.MARINA_ARGO_CD_NAMESPACE,
     settings: {
       platformNamespace: env.MARINA_PLATFORM_NAMESPACE,
-      plans: env.MARINA_PLANS,
+      servicePlans: env.MARINA_PLANS,
       subnetRange: env.MARINA_SUBNET_RANGE,
       platformCIDRs: env.MARINA_PLATFORM_CIDRS,
       clusterNetwork: { pods: env.MARINA_POD_CIDRS, services: env.MARINA_SERVICE_CIDRS },

@@ -30,10 +30,10 @@ import { runRegistration, watchRegistrations } from "./registration/controller.t
 import { createDriver, runInventory, watchInventories } from "./shared-storage/controller.ts";
 import { createPoolList } from "./shared-storage/pool-list.ts";
 import { ROUND, runRound } from "./shared-storage/round.ts";
-import { runLock } from "./subnets/controller.ts";
+import { runSubnet } from "./subnets/controller.ts";
 import { createSigners } from "./tenant/issue.ts";
 import { createTenantAccess } from "./tenant/tenant.ts";
-import { createAccessHealth, createTenantMemory } from "./tenant/tenant-memory.ts";
+import { createAccessHealth, createFindingsStore } from "./tenant/tenant-findings.ts";
 import { runTenantBindings, watchTenantBindings } from "./tenant-bindings/controller.ts";
 
 export interface Controllers {
@@ -59,7 +59,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     random: Math.random,
   });
   const accessHealth = createAccessHealth({ now, findStatus, onChange });
-  const tenantMemory = createTenantMemory({ now, findStatus, onChange });
+  const tenantFindings = createFindingsStore({ now, findStatus, onChange });
   const addOnObstacles = createAddOnObstacles((namespace) => {
     for (const cluster of caches.clusters.byIndex(INDEX_NAMESPACE, namespace))
       clusters.add(objectKey(cluster));
@@ -78,7 +78,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     settings,
     prober,
     accessHealth,
-    tenantMemory,
+    tenantFindings,
     addOnObstacles,
     infrastructure: createInfrastructureReader(client),
     throttle: createStatusThrottle({ counters: ["nodePools", "nodes"] }),
@@ -121,7 +121,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     random: Math.random,
     checked: new Set<string>(),
     sweeps: new Map(),
-    tenantMemory,
+    tenantFindings,
   };
 
   const clusters: Controller = createOperatorController(
@@ -157,7 +157,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     caches,
     apiserver,
     argoCDNamespace: config.argoCDNamespace,
-    tenantMemory,
+    tenantFindings,
     now,
     keys: new Map<string, { access: string; key: string }>(),
   };
@@ -179,8 +179,8 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const subnets = createOperatorController(
     deps,
     "subnet",
-    (key, context) => runLock({ caches, now }, key, context),
-    () => caches.subnetLocks.keys(),
+    (key, context) => runSubnet({ caches, now }, key, context),
+    () => caches.subnetAllocations.keys(),
   );
   // No resync: it looks again by itself.
   const capabilities = createOperatorController(deps, "class-capabilities", (_key, context) =>

@@ -62,7 +62,7 @@ import {
   machineSetKind,
 } from "./capi/kinds.ts";
 import { createTemplateSizes } from "./capi/pool-state.ts";
-import { type AuthoritySecret, trimAuthority } from "./capi/secrets.ts";
+import { type AccessSecret, trimAccessSecret } from "./capi/secrets.ts";
 import { trimCapiCluster, trimMachine, trimMachineDeployment, trimMachineSet } from "./capi/trim.ts";
 import { trimToDigest } from "./copies/copy.ts";
 import { trimEvent } from "./events/mirror.ts";
@@ -74,20 +74,20 @@ import {
   INDEX_CLUSTER_AND_POOL,
   INDEX_ID,
   INDEX_INFRASTRUCTURE,
-  INDEX_LOCK_OWNER,
   INDEX_NAME,
   INDEX_NAMESPACE,
   INDEX_ORGANIZATION,
   INDEX_REGISTRATION,
+  INDEX_SUBNET_OWNER,
   indexByCluster,
-  indexByLockOwner,
   indexByNamespace,
   indexByPool,
+  indexBySubnetOwner,
 } from "./indexes.ts";
 import { indexBlocked } from "./quota/observe.ts";
 import { createQuotaUsage } from "./quota/usage.ts";
 import { indexByRegistration } from "./registration/secret.ts";
-import { LOCK_SELECTOR } from "./subnets/lock.ts";
+import { ALLOCATION_SELECTOR } from "./subnets/allocation.ts";
 
 /** An object with manifests has up to 1 MiB. */
 const MANIFESTS_PER_PAGE = 20;
@@ -97,7 +97,7 @@ export interface CacheOptions {
   platformNamespace: string;
   /** Caches that stay empty: the operator has no right to what they hold, and needs none of it. */
   unused?: ReadonlySet<keyof Cached>;
-  /** The Secrets of the platform's namespace that plans name; default: none. */
+  /** The Secrets of the platform's namespace that service plans name; default: none. */
   credentialNames?: ReadonlySet<string>;
   log: Logger;
   metrics: ReflectorMetrics;
@@ -113,14 +113,14 @@ export function createCaches(options: CacheOptions): CacheSet {
     name: keyof Cached,
     kind: Kind<T>,
     indexers: Record<string, Indexer<T>> = {},
-    scope: Scope<T> = {},
+    selection: Selection<T> = {},
   ): Store<T> {
     const store = createStore<T>(indexers);
     const onChange = (change: Change<T>) => {
       for (const listener of (listeners.get(name) ?? []) as Listener<T>[]) listener(change);
     };
     if (options.unused?.has(name) !== true)
-      reflectors.push(createReflector<T>({ client, kind, store, ...scope, onChange, log, metrics }));
+      reflectors.push(createReflector<T>({ client, kind, store, ...selection, onChange, log, metrics }));
     return store;
   }
 
@@ -165,7 +165,7 @@ export function createCaches(options: CacheOptions): CacheSet {
   };
 }
 
-interface Scope<T> {
+interface Selection<T> {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
@@ -178,7 +178,7 @@ type Declare = <T extends KubeObject>(
   name: keyof Cached,
   kind: Kind<T>,
   indexers?: Record<string, Indexer<T>>,
-  scope?: Scope<T>,
+  selection?: Selection<T>,
 ) => Store<T>;
 
 /** What is cached, by which indexes, and which part of it. */
@@ -197,20 +197,20 @@ function declareStores(
   const byIdentity = { [INDEX_ID]: indexById, ...byNamespace };
   const byRules = { [INDEX_BLOCKED]: indexBlocked, [INDEX_NAME]: indexByName };
   const byCluster = { [INDEX_CLUSTER]: indexByCluster };
-  const ofPools: Scope<NodePool> = {
+  const ofPools: Selection<NodePool> = {
     keepManagedFields: true,
     transform: (pool) => keepOwnAnnotations(trimNodePool(pool)),
   };
   const own = { transform: keepOwnAnnotations };
-  const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
+  const bySubnetOwner = { [INDEX_SUBNET_OWNER]: indexBySubnetOwner };
   const clusterSecrets = {
     labelSelector: LABEL_CAPI_CLUSTER,
     keepManagedFields: true,
-    transform: trimAuthority,
+    transform: trimAccessSecret,
   };
-  const credentials = { labelSelector: LABEL_CREDENTIAL, transform: trimCredential };
+  const ofIssued = { labelSelector: LABEL_CREDENTIAL, transform: trimCredential };
   const named = (name: string) => ({ namespace: platformNamespace, fieldSelector: `metadata.name=${name}` });
-  const locks = { namespace: platformNamespace, labelSelector: LOCK_SELECTOR };
+  const allocations = { namespace: platformNamespace, labelSelector: ALLOCATION_SELECTOR };
   return {
     clusters: declare<Cluster>("clusters", clusterKind, { ...byIdentity, ...byRules }, own),
     nodePools: declare("nodePools", nodePoolKind, { ...byIdentity, ...byRules, ...byCluster }, ofPools),
@@ -224,8 +224,8 @@ function declareStores(
     machineSets: declare("machineSets", machineSetKind, byPool, { transform: trimMachineSet }),
     machines: declare("machines", machineKind, byMachine, { transform: trimMachine }),
     clusterClasses: declare("clusterClasses", clusterClassKind),
-    clusterSecrets: declare<AuthoritySecret>("clusterSecrets", metadataOnly(secretKind), {}, clusterSecrets),
-    credentials: declare("credentials", secretKind, byRegistration, credentials),
+    clusterSecrets: declare<AccessSecret>("clusterSecrets", metadataOnly(secretKind), {}, clusterSecrets),
+    issuedCredentials: declare("issuedCredentials", secretKind, byRegistration, ofIssued),
     providerCredentials: declare(
       "providerCredentials",
       secretKind,
@@ -250,7 +250,7 @@ function declareStores(
     catalogues: declare("catalogues", configMapKind, {}, named(VERSION_CATALOGUE_CONFIG_MAP)),
     packages: declare("packages", configMapKind, {}, named(PACKAGES_CONFIG_MAP)),
     capabilities: declare("capabilities", configMapKind, {}, named(CAPABILITIES_CONFIG_MAP)),
-    subnetLocks: declare("subnetLocks", configMapKind, byLockOwner, locks),
+    subnetAllocations: declare("subnetAllocations", configMapKind, bySubnetOwner, allocations),
     events: declare("events", eventKind, byNamespace, {
       fieldSelector: EVENT_SELECTOR,
       transform: trimEvent,
@@ -259,7 +259,7 @@ function declareStores(
 }
 
 /** The manifests of add-ons, sources and copies, without their content. */
-function describeManifests<T extends ConfigMap | Secret>(encoding: "utf8" | "base64"): Scope<T> {
+function describeManifests<T extends ConfigMap | Secret>(encoding: "utf8" | "base64"): Selection<T> {
   return {
     labelSelector: LABEL_ADD_ON,
     pageSize: MANIFESTS_PER_PAGE,
@@ -267,7 +267,7 @@ function describeManifests<T extends ConfigMap | Secret>(encoding: "utf8" | "bas
   };
 }
 
-/** The caches that show writes. Of ConfigMaps the operator writes only locks, of Secrets only credentials. */
+/** The caches that show writes. Of ConfigMaps the operator writes only allocations of subnets, of Secrets only credentials. */
 function listWritten(stores: Stores): Map<Kind<unknown>, WatchedCache> {
   return new Map<Kind<unknown>, WatchedCache>([
     [clusterKind, stores.clusters],
@@ -275,8 +275,8 @@ function listWritten(stores: Stores): Map<Kind<unknown>, WatchedCache> {
     [clusterAccessKind, stores.accesses],
     [storageInventoryKind, stores.inventories],
     [capiClusterKind, stores.capiClusters],
-    [configMapKind, stores.subnetLocks],
-    [secretKind, stores.credentials],
+    [configMapKind, stores.subnetAllocations],
+    [secretKind, stores.issuedCredentials],
     [roleKind, stores.roles],
     [roleBindingKind, stores.roleBindings],
     [serviceAccountKind, stores.serviceAccounts],

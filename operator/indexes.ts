@@ -17,8 +17,8 @@ export const INDEX_CLUSTER = "cluster";
 export const INDEX_CLUSTER_AND_POOL = "clusterAndPool";
 /** Machines by "namespace/kind/name" of their infrastructure object. */
 export const INDEX_INFRASTRUCTURE = "infrastructure";
-/** Subnet locks by the public id of their cluster. */
-export const INDEX_LOCK_OWNER = "lockOwner";
+/** Allocations of subnets by the public id of their cluster. */
+export const INDEX_SUBNET_OWNER = "subnetOwner";
 /** Clusters by "namespace name", pools by "namespace/cluster name": the display names. */
 export const INDEX_NAME = "name";
 /** Clusters and pools that are blocked by a quota or a duplicate name, by namespace. */
@@ -34,8 +34,8 @@ export function indexByNamespace(object: KubeObject): string[] {
   return [object.metadata.namespace ?? ""];
 }
 
-export function indexByLockOwner(lock: ConfigMap): string[] {
-  const owner = lock.metadata.labels?.[LABEL_CLUSTER_ID];
+export function indexBySubnetOwner(allocation: ConfigMap): string[] {
+  const owner = allocation.metadata.labels?.[LABEL_CLUSTER_ID];
   return owner === undefined ? [] : [owner];
 }
 

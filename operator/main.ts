@@ -105,7 +105,7 @@ function createOperator(config: Config, log: Logger) {
   const onlyAsLeader = { mayWrite: () => election.isLeader() };
   const client = createClient(transport, onlyAsLeader);
   const unused = findUnusedCaches(config.settings);
-  const credentialNames = listCredentialNames(config.settings.plans);
+  const credentialNames = listCredentialNames(config.settings.servicePlans);
   const options = { client, platformNamespace, unused, credentialNames };
   const cacheSet = createCaches({ ...options, log, metrics: kubeMetrics });
   observeFleet(registry, METRICS_PREFIX, cacheSet.caches);

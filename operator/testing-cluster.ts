@@ -8,7 +8,7 @@ import { type CapiCluster, type CapiCondition, capiClusterKind } from "./capi/ki
 import type { ObservedCluster } from "./cluster/observe.ts";
 import { reconcileCluster } from "./cluster/reconcile.ts";
 import { decideOwnership } from "./identity/ownership.ts";
-import { readLock } from "./subnets/lock.ts";
+import { readAllocation } from "./subnets/allocation.ts";
 import {
   CLUSTER_ID,
   capiPoolWith,
@@ -53,7 +53,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     classes: new Map([["marina-system/standard-v1", makeClass()]]),
     packages: {},
     catalogue: ["1.33.6", "1.34.2", "1.35.1", "1.36.0"].map((version) => ({ version, status: "supported" })),
-    locks: { own: undefined, taken: new Set() },
+    subnets: { own: undefined, taken: new Set() },
     probe: undefined,
     infrastructure: undefined,
     addOns: [],
@@ -141,8 +141,8 @@ export class ClusterFixture {
 
   private afterStep(step: Step): ClusterFixture {
     if (step.verb === "create") {
-      const own = readLock(step.object as ConfigMap);
-      return this.with({ locks: { own, taken: new Set(own === undefined ? [] : [own.subnet]) } });
+      const own = readAllocation(step.object as ConfigMap);
+      return this.with({ subnets: { own, taken: new Set(own === undefined ? [] : [own.subnet]) } });
     }
     if (step.verb === "apply" && step.kind === capiClusterKind) {
       const { object } = this.observed.capi ?? {};
@@ -151,11 +151,11 @@ export class ClusterFixture {
       return this.withCapi({ ...object, ...applied, metadata: { ...applied.metadata, uid } });
     }
     if (step.verb === "delete") return this.afterDeletion(step.kind, step.name);
-    const { own } = this.observed.locks;
+    const { own } = this.observed.subnets;
     if (step.verb === "patch" && step.kind === configMapKind && own !== undefined) {
       const mark = step.operations.find(({ path }) => path === "/data/engine");
       const capiUid = mark?.op === "add" ? String(mark.value) : own.capiUid;
-      return this.with({ locks: { ...this.observed.locks, own: { ...own, capiUid } } });
+      return this.with({ subnets: { ...this.observed.subnets, own: { ...own, capiUid } } });
     }
     return this;
   }

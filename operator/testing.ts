@@ -12,10 +12,10 @@ import type { ObjectMeta } from "../shared/kube/kind.ts";
 import { readClusterClass } from "./capi/cluster-class.ts";
 import { type CapiCondition, type Machine, REGISTRATION_FINALIZERS } from "./capi/kinds.ts";
 import { type CapiMachine, type CapiPoolState, readMachine, readPool } from "./capi/pool-state.ts";
-import { hashPoolSettings } from "./capi/worker-pool.ts";
+import { hashDesiredPool } from "./capi/worker-pool.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import { composeDesiredPool } from "./node-pool/children.ts";
-import { parseSubnetRange } from "./subnets/allocate.ts";
+import { parseSubnetRange } from "./subnets/range.ts";
 
 export const START = new Date("2026-01-01T00:00:00Z");
 export const ORG = "0193a0f0-0000-7000-8000-0000000000aa";
@@ -34,7 +34,7 @@ export const ALL_VARIABLES = [
 
 export const settings: ClusterSettings = {
   platformNamespace: "marina-system",
-  plans: {
+  servicePlans: {
     default: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 },
     production: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 3 },
   },
@@ -109,9 +109,9 @@ export function makeCondition(
   return { type, status, reason: "Seen", lastTransitionTime: START.toISOString(), ...more };
 }
 
-/** The hash of the settings of a pool of `makePool`. */
-export function settingsOf(spec: Partial<NodePoolSpec> = {}): string {
-  return hashPoolSettings(composeDesiredPool(makePool("web", spec), settings.poolDefaults));
+/** The hash of a pool of `makePool`, as it is applied. */
+export function hashOfPool(spec: Partial<NodePoolSpec> = {}): string {
+  return hashDesiredPool(composeDesiredPool(makePool("web", spec), settings.poolDefaults));
 }
 
 /** Cluster API's state of a pool that has all its nodes. */
@@ -121,10 +121,10 @@ export function capiPoolWith(counts: {
   ready?: number;
   rollingOut?: boolean;
   version?: string;
-  settings?: string;
+  applied?: string;
   isGenerationObserved?: boolean;
 }): CapiPoolState {
-  const { settings: applied = settingsOf(), isGenerationObserved = true } = counts;
+  const { applied = hashOfPool(), isGenerationObserved = true } = counts;
   const { desired, nodes = desired, ready = nodes, rollingOut = false, version = "1.34.2" } = counts;
   return readPool({
     apiVersion: "cluster.x-k8s.io/v1beta2",
@@ -152,7 +152,7 @@ export function makeMachine(
   name: string,
   status: Machine["status"] = {},
   {
-    applied = settingsOf(),
+    applied = hashOfPool(),
     isOfOtherTemplate = false,
     size = undefined as CapiMachine["size"],
     providerID = undefined as string | undefined,

@@ -1,4 +1,4 @@
-import { cutText } from "../../shared/program/wording.ts";
+import { truncateText } from "../../shared/program/wording.ts";
 import { toStorable } from "../db/statement.ts";
 import type { Deps } from "../deps.ts";
 import type { Author } from "../http/authentication/principal.ts";
@@ -23,13 +23,13 @@ export async function recordStaffRequest(
 ): Promise<void> {
   const entry = {
     action: actionOf(request.operation.operationId),
-    target: { kind: "path", id: cutText(toStorable(request.path), MAX_PATH_LENGTH) },
+    target: { kind: "path", id: truncateText(toStorable(request.path), MAX_PATH_LENGTH) },
   };
   if (author.asStaff === true) {
     const orgId = idSchema.safeParse(request.orgId);
     const query = Object.entries(toStorable(request.query)).map(([name, value]) => [
-      cutText(name, MAX_QUERY_VALUE_LENGTH),
-      cutText(value, MAX_QUERY_VALUE_LENGTH),
+      truncateText(name, MAX_QUERY_VALUE_LENGTH),
+      truncateText(value, MAX_QUERY_VALUE_LENGTH),
     ]);
     await recordAudit(deps.db, author, {
       ...entry,

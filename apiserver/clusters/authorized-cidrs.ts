@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { MAX_AUTHORIZED_CIDRS, MAX_CIDR_LENGTH, maskCidr } from "../../shared/crd/cidr.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_AUTHORIZED_CIDRS } from "../../shared/crd/names.ts";
-import { cutText } from "../../shared/program/wording.ts";
+import { truncateText } from "../../shared/program/wording.ts";
 
 /**
  * `authorized_cidrs` in a body: every record shows it as it was sent. An entry that is no block in CIDR
@@ -56,5 +56,5 @@ export function findSentCidrs({ metadata, spec }: Pick<Cluster, "metadata" | "sp
 }
 
 function quote(text: string): string {
-  return JSON.stringify(text.length > 60 ? `${cutText(text, 60)}...` : text);
+  return JSON.stringify(text.length > 60 ? `${truncateText(text, 60)}...` : text);
 }

@@ -1,6 +1,6 @@
 import { and, asc, eq, gt, inArray, type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
-import { type StatusPayload, type SystemEventPayload, systemEventCounters, systemEvents } from "./table.ts";
+import { feedEventCounters, feedEvents, type StatusPayload, type SystemEventPayload } from "./table.ts";
 
 /** The NOTIFY channel on which ids of clusters with new events are announced. */
 export const FEED_CHANNEL = "system_events";
@@ -31,7 +31,7 @@ export interface NewSystemEvent extends EventSubject {
 export type NewFeedEvent = NewStatusEvent | NewSystemEvent;
 
 /** A stored event. */
-export type EventRow = typeof systemEvents.$inferSelect;
+export type EventRow = typeof feedEvents.$inferSelect;
 /** The part of an event that readers get. */
 export type FeedEntry = Pick<EventRow, "id" | "clusterId" | "nodePoolId" | "kind" | "payload">;
 
@@ -43,10 +43,10 @@ export type FeedEntry = Pick<EventRow, "id" | "clusterId" | "nodePoolId" | "kind
 export async function appendFeedEvents(tx: Queryable, events: readonly NewFeedEvent[]): Promise<void> {
   if (events.length === 0) return;
   const inserted = await tx
-    .insert(systemEvents)
+    .insert(feedEvents)
     .values(await assignIds(tx, events))
-    .onConflictDoNothing({ target: [systemEvents.eventUid, systemEvents.eventCount] })
-    .returning({ clusterId: systemEvents.clusterId });
+    .onConflictDoNothing({ target: [feedEvents.eventUid, feedEvents.eventCount] })
+    .returning({ clusterId: feedEvents.clusterId });
   await notifyReaders(tx, [...new Set(inserted.map(({ clusterId }) => clusterId))]);
 }
 
@@ -55,11 +55,11 @@ async function assignIds(tx: Queryable, events: readonly NewFeedEvent[]) {
   const added = Map.groupBy(events, ({ clusterId }) => clusterId);
   const inOrder = [...added].toSorted(([one], [other]) => (one < other ? -1 : 1));
   const counters = await tx
-    .insert(systemEventCounters)
+    .insert(feedEventCounters)
     .values(inOrder.map(([clusterId, { length }]) => ({ clusterId, lastId: length })))
     .onConflictDoUpdate({
-      target: systemEventCounters.clusterId,
-      set: { lastId: sql`${systemEventCounters.lastId} + excluded.last_id` },
+      target: feedEventCounters.clusterId,
+      set: { lastId: sql`${feedEventCounters.lastId} + excluded.last_id` },
     })
     .returning();
   const next = new Map(
@@ -91,9 +91,9 @@ export async function listEventsAfter(
 ): Promise<EventRow[]> {
   return db
     .select()
-    .from(systemEvents)
-    .where(and(isOf(orgId), eq(systemEvents.clusterId, clusterId), gt(systemEvents.id, position)))
-    .orderBy(asc(systemEvents.id))
+    .from(feedEvents)
+    .where(and(isOf(orgId), eq(feedEvents.clusterId, clusterId), gt(feedEvents.id, position)))
+    .orderBy(asc(feedEvents.id))
     .limit(limit);
 }
 
@@ -114,15 +114,15 @@ export async function listNextEvents(
 ): Promise<{ n: number; event: FeedEntry }[]> {
   const next = db
     .select()
-    .from(systemEvents)
+    .from(feedEvents)
     .where(
       and(
         isOf(sql`position.org_id`),
-        eq(systemEvents.clusterId, sql`position.cluster_id`),
-        gt(systemEvents.id, sql`position.after`),
+        eq(feedEvents.clusterId, sql`position.cluster_id`),
+        gt(feedEvents.id, sql`position.after`),
       ),
     )
-    .orderBy(asc(systemEvents.id))
+    .orderBy(asc(feedEvents.id))
     .limit(perPosition)
     .as("next");
   const json = JSON.stringify(
@@ -162,9 +162,9 @@ export async function findEventRanges(
 ): Promise<Map<string, EventRange>> {
   const rows = await db.execute<{ id: string; oldest: string | null; newest: string | null }>(
     sql`select cluster.id, counter.last_id as newest,
-      (select min(event.id) from ${systemEvents} as event where event.cluster_id = cluster.id) as oldest
+      (select min(event.id) from ${feedEvents} as event where event.cluster_id = cluster.id) as oldest
       from (select value::uuid as id from json_array_elements_text(${JSON.stringify(clusterIds)}::text::json)) as cluster
-      left join ${systemEventCounters} as counter on counter.cluster_id = cluster.id`,
+      left join ${feedEventCounters} as counter on counter.cluster_id = cluster.id`,
   );
   return new Map(
     rows.map(({ id, oldest, newest }) => [id, { oldest: Number(oldest ?? 0), newest: Number(newest ?? 0) }]),
@@ -175,9 +175,9 @@ export async function findEventRanges(
 export async function findHarvested(db: Queryable, eventUids: readonly string[]): Promise<Set<string>> {
   if (eventUids.length === 0) return new Set();
   const rows = await db
-    .select({ uid: systemEvents.eventUid, count: systemEvents.eventCount })
-    .from(systemEvents)
-    .where(inArray(systemEvents.eventUid, [...eventUids]));
+    .select({ uid: feedEvents.eventUid, count: feedEvents.eventCount })
+    .from(feedEvents)
+    .where(inArray(feedEvents.eventUid, [...eventUids]));
   return new Set(rows.map(({ uid, count }) => `${uid} ${count}`));
 }
 
@@ -187,10 +187,10 @@ export async function findEventTimes(
   eventUids: readonly string[],
 ): Promise<Map<string | null, Date>> {
   if (eventUids.length === 0) return new Map();
-  const { eventUid, recordedAt, payload } = systemEvents;
+  const { eventUid, recordedAt, payload } = feedEvents;
   const rows = await db
     .select({ eventUid, recordedAt, seenAt: sql<string>`${payload} ->> 'firstSeenAt'` })
-    .from(systemEvents)
+    .from(feedEvents)
     .where(inArray(eventUid, [...eventUids]));
   return new Map(
     rows.map((row) => [row.eventUid, new Date(Math.max(row.recordedAt.getTime(), Date.parse(row.seenAt)))]),
@@ -203,7 +203,7 @@ export async function findLastStatuses(
   subjects: readonly EventSubject[],
 ): Promise<(string | undefined)[]> {
   if (subjects.length === 0) return [];
-  const last = sql`select payload ->> 'status' as status from ${systemEvents}
+  const last = sql`select payload ->> 'status' as status from ${feedEvents}
     where ${isOf(sql`subject.org_id`)} and cluster_id = subject.cluster_id and kind = 'status'
       and node_pool_id is not distinct from subject.node_pool_id
     order by id desc limit 1`;
@@ -220,12 +220,12 @@ export async function findLastStatuses(
 
 /** A row of an earlier version belongs to the organization that has its cluster now. */
 function isOf(orgId: string | SQL): SQL {
-  return sql`(${systemEvents.orgId} = ${orgId} or ${systemEvents.orgId} is null)`;
+  return sql`(${feedEvents.orgId} = ${orgId} or ${feedEvents.orgId} is null)`;
 }
 
 /** Deletes events that are older than the retention. */
 export async function purgeFeedEvents(db: Queryable, retentionDays: number): Promise<void> {
   await db
-    .delete(systemEvents)
-    .where(sql`${systemEvents.recordedAt} < now() - make_interval(days => ${retentionDays})`);
+    .delete(feedEvents)
+    .where(sql`${feedEvents.recordedAt} < now() - make_interval(days => ${retentionDays})`);
 }

@@ -39,20 +39,20 @@ export interface StatusPayload {
 }
 
 /**
- * The id of each cluster's latest event. Rows stay when the events are deleted: no id is given twice. Ids count the events
+ * The id of each cluster's latest event in the feed. Rows stay when the events are deleted: no id is given twice. Ids count the events
  * of one cluster, so that its tenant learns nothing about others from them.
  */
-export const systemEventCounters = pgTable("system_event_counters", {
+export const feedEventCounters = pgTable("system_event_counters", {
   clusterId: uuid("cluster_id").primaryKey(),
   lastId: bigint("last_id", { mode: "number" }).notNull(),
 });
 
 /**
- * The events of all clusters: never changed, and deleted after seven days. An event is read by the organization that it was
+ * The feed of all clusters, in the table `system_events`: its events are never changed, and deleted after seven days. An event is read by the organization that it was
  * written for alone. Ids of a cluster become visible in ascending order (see `appendFeedEvents`), so a reader that continues
  * with `id > last` misses none.
  */
-export const systemEvents = pgTable(
+export const feedEvents = pgTable(
   "system_events",
   {
     id: bigint({ mode: "number" }).notNull(),

@@ -1,4 +1,4 @@
-import { cutText } from "../../shared/program/wording.ts";
+import { truncateText } from "../../shared/program/wording.ts";
 
 /** The closed list of error codes of this API, each with one status. */
 const STATUS_BY_CODE = {
@@ -118,7 +118,7 @@ function shortenDetail({ field, code, message }: ErrorDetail): ErrorDetail {
 /** Cuts between code points and marks the cut. */
 function shorten(text: string, length: number): string {
   if (text.length <= length) return text;
-  return `${cutText(text, length - 1)}…`;
+  return `${truncateText(text, length - 1)}…`;
 }
 
 /** The HTTP status of an error code. */

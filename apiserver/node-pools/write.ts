@@ -196,8 +196,8 @@ function assessChange(
   amounts: ObjectAmounts,
   { change, nodes }: { change: PoolChange; nodes: NodeEffects },
 ) {
-  const scope = { orgId: change.orgId, defaults: config.quotas };
-  const assess = (db: Queryable) => assessQuota(db, scope, [amounts]);
+  const owner = { orgId: change.orgId, defaults: config.quotas };
+  const assess = (db: Queryable) => assessQuota(db, owner, [amounts]);
   return {
     amounts: amounts.desired,
     check: increasesUse(amounts) ? assess : undefined,

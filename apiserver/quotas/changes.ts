@@ -4,7 +4,7 @@ import type { Queryable } from "../db/client.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { type Quotas, updateQuotas } from "../organizations/index.ts";
 import { presentLimits } from "./present.ts";
-import type { QuotaScope } from "./store.ts";
+import type { QuotaOwner } from "./store.ts";
 
 /** Limits to set; null is the default, `undefined` leaves one unchanged. */
 export type QuotaChange = { [Name in QuotaName]?: number | null | undefined };
@@ -16,13 +16,13 @@ export type QuotaChange = { [Name in QuotaName]?: number | null | undefined };
 export async function setQuotas(
   tx: Queryable,
   author: Author,
-  { before, ...scope }: QuotaScope & { before: Quotas },
+  { before, ...owner }: QuotaOwner & { before: Quotas },
   change: QuotaChange,
 ): Promise<Quotas> {
-  const { orgId } = scope;
+  const { orgId } = owner;
   const limits = { ...before.configured };
   for (const name of QUOTA_NAMES) limits[name] = change[name] === undefined ? limits[name] : change[name];
-  const after = await updateQuotas(tx, scope, { configured: limits, version: before.version + 1 });
+  const after = await updateQuotas(tx, owner, { configured: limits, version: before.version + 1 });
   await recordAudit(tx, author, {
     action: "organization.set_quotas",
     orgId,

@@ -1,2 +1,2 @@
 export { type QuotaEffect, quotaEffectsField } from "./schema.ts";
-export { assessQuota, increasesUse, type ObjectAmounts, type QuotaScope } from "./store.ts";
+export { assessQuota, increasesUse, type ObjectAmounts, type QuotaOwner } from "./store.ts";

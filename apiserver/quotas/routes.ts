@@ -93,13 +93,13 @@ export function addQuotaRoutes(router: Router<Deps>, deps: Deps, hooks: QuotaHoo
     async (c, { deps, author, params: { orgID }, readBody, change }) => {
       await requireOrganization(deps.db, orgID);
       const body = await readBody();
-      const scope = { orgId: orgID, defaults };
+      const owner = { orgId: orgID, defaults };
       const quotas = await change({
         // Locked with its organization by the confirmation.
         lock: (tx) => readQuotas(tx, orgID, defaults),
         tag: ({ version }) => versionTag(version),
         immutable: () => ({ org_id: orgID }),
-        apply: (tx, before) => setQuotas(tx, author, { ...scope, before }, toChange(body)),
+        apply: (tx, before) => setQuotas(tx, author, { ...owner, before }, toChange(body)),
       });
       await ensureNamespaceSoon(deps, orgID);
       const { use } = await readAll(deps.db, orgID);

@@ -24,7 +24,7 @@ export interface ObjectAmounts {
   desired: QuotaAmounts;
 }
 
-export interface QuotaScope {
+export interface QuotaOwner {
   orgId: string;
   /** The limits of an organization for which none are set. */
   defaults: QuotaAmounts;
@@ -41,7 +41,7 @@ export function increasesUse({ current, desired }: ObjectAmounts): boolean {
  */
 export async function assessQuota(
   db: Queryable,
-  { orgId, defaults }: QuotaScope,
+  { orgId, defaults }: QuotaOwner,
   changes: readonly ObjectAmounts[],
 ): Promise<QuotaEffect[]> {
   const ids = changes.map(({ objectId }) => objectId);
@@ -86,7 +86,7 @@ export async function readUse(db: Queryable, orgId: string): Promise<QuotaAmount
  */
 export async function readQuotasAndUse(
   db: Database,
-  { orgId, defaults }: QuotaScope,
+  { orgId, defaults }: QuotaOwner,
   readStores: (tx: Queryable) => Promise<StoreQuotas>,
 ): Promise<{ quotas: Quotas; use: QuotaUse }> {
   const [quotas, used, stores] = await db.transaction((tx) =>

@@ -1,3 +1,3 @@
 export { startHarvester } from "./harvest/harvester.ts";
 export { systemEventJobs } from "./jobs.ts";
-export { redeemTicket } from "./stream-passes.ts";
+export { redeemStreamTicket } from "./stream-tickets.ts";

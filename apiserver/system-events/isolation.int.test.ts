@@ -22,7 +22,7 @@ import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { appendFeedEvents, listEventsAfter } from "../events/feed.ts";
-import { systemEvents } from "../events/table.ts";
+import { feedEvents } from "../events/table.ts";
 import { startProjector } from "../resources/project/projector.ts";
 import { clusterRecords, nodePoolRecords, transitions } from "../resources/project/table.ts";
 import { startTestApp } from "../testing/app.ts";
@@ -190,9 +190,9 @@ test("nothing that a tenant writes with the ids of another one is in that one's 
     expect(feed).toContain('"seen"');
     expect(feed).not.toContain(other.text);
     const rows = await api.deps.db
-      .select({ orgId: systemEvents.orgId })
-      .from(systemEvents)
-      .where(eq(systemEvents.clusterId, own.clusterId));
+      .select({ orgId: feedEvents.orgId })
+      .from(feedEvents)
+      .where(eq(feedEvents.clusterId, own.clusterId));
     expect(new Set(rows.map(({ orgId }) => orgId))).toEqual(new Set([own.orgId]));
   }
 });

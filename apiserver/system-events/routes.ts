@@ -9,15 +9,15 @@ import type { Router } from "../http/contract/router.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { findClusterStates, isClusterServed } from "../resources/project/index.ts";
 import { presentEvent } from "./present.ts";
-import { eventPage, eventQuery, streamPassRecord } from "./schema.ts";
+import { eventPage, eventQuery, streamTicketRecord } from "./schema.ts";
 import { createBroadcaster } from "./stream/broadcaster.ts";
 import { coalesceKeys } from "./stream/coalesce.ts";
 import { createEventReader } from "./stream/event-reader.ts";
 import { type EventStream, openEventStream, type StreamDeps } from "./stream/event-stream.ts";
 import { parseLastEventId } from "./stream/sse.ts";
 import { createStreamRegistry, type StreamRegistry } from "./stream/stream-registry.ts";
-import { createStreamPass } from "./stream-passes.ts";
 import { describeStream } from "./stream-schema.ts";
+import { createStreamTicket } from "./stream-tickets.ts";
 
 const tag = "System events";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/system-events";
@@ -33,10 +33,10 @@ const STREAM_HEADERS = {
   "X-Accel-Buffering": "no",
 };
 
-/** The live feed of a cluster, its history, and tickets for browsers. */
+/** The live feed of a cluster, its history, and stream tickets for browsers. */
 export function addSystemEventRoutes(router: Router<Deps>, deps: Deps): void {
   addStream(router, deps);
-  addTicket(router);
+  addStreamTicket(router);
 }
 
 function addStream(router: Router<Deps>, deps: Deps): void {
@@ -56,7 +56,7 @@ function addStream(router: Router<Deps>, deps: Deps): void {
         "`bye` at its end. With `Accept: application/json`, a page of the history of " +
         "seven days. Browsers, whose EventSource cannot send headers, open the stream with a ticket.",
       access: "system_events:read",
-      acceptsTicket: true,
+      acceptsStreamTicket: true,
       query: eventQuery,
       responses: {
         200: {
@@ -111,7 +111,7 @@ function openStream(
   );
 }
 
-function addTicket(router: Router<Deps>): void {
+function addStreamTicket(router: Router<Deps>): void {
   addRoute(
     router,
     {
@@ -128,7 +128,7 @@ function addTicket(router: Router<Deps>): void {
       responses: {
         201: {
           description: "The ticket, which is returned only once.",
-          body: streamPassRecord,
+          body: streamTicketRecord,
           headers: ["Location"],
         },
       },
@@ -138,7 +138,7 @@ function addTicket(router: Router<Deps>): void {
       await requireFeed(deps, orgId, params.clusterID);
       const path = COLLECTION.replace("{orgID}", orgId).replace("{clusterID}", params.clusterID);
       return transact(
-        (tx) => createStreamPass(tx, principal, path),
+        (tx) => createStreamTicket(tx, principal, path),
         ({ text, expiresAt }) =>
           c.json({ ticket: text, expires_at: expiresAt.toISOString() }, 201, {
             Location: path,

@@ -124,7 +124,7 @@ export const eventQuery = positionPageQuery.extend({
   }),
 });
 
-export const streamPassRecord = z
+export const streamTicketRecord = z
   .object({
     ticket: ticketText.openapi({ description: "Opens the stream once, as the query parameter `ticket`." }),
     expires_at: timestampField("Until when the stream must be opened; the stream itself can last longer."),

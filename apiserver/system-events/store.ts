@@ -2,8 +2,8 @@ import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import { type StreamTicketHolder, streamTickets } from "./table.ts";
 
-/** Adds a ticket; returns when it expires. */
-export async function insertStreamPass(
+/** Adds a stream ticket; returns when it expires. */
+export async function insertStreamTicket(
   db: Queryable,
   ticket: { hash: string; path: string; holder: StreamTicketHolder; lifetimeSeconds: number },
 ): Promise<Date> {
@@ -17,8 +17,8 @@ export async function insertStreamPass(
   return row.expiresAt;
 }
 
-/** Deletes a ticket for a path and returns its holder; undefined when there is none or it has expired. */
-export async function takeTicket(
+/** Deletes a stream ticket for a path and returns its holder; undefined when there is none or it has expired. */
+export async function takeStreamTicket(
   db: Queryable,
   { hash, path }: { hash: string; path: string },
 ): Promise<StreamTicketHolder | undefined> {
@@ -35,7 +35,7 @@ export async function takeTicket(
   return row?.holder;
 }
 
-/** Deletes expired tickets. */
-export async function purgeTickets(db: Queryable): Promise<void> {
+/** Deletes expired stream tickets. */
+export async function purgeStreamTickets(db: Queryable): Promise<void> {
   await db.delete(streamTickets).where(lt(streamTickets.expiresAt, sql`now()`));
 }

@@ -1,6 +1,6 @@
 import { index, jsonb, pgTable, text, timestamp } from "drizzle-orm/pg-core";
 
-/** The principal that a ticket authenticates, without what only its own credential can prove. */
+/** The principal that a stream ticket authenticates, without what only its own credential can prove. */
 export type StreamTicketHolder =
   | { kind: "user"; userId: string; issuer: string; expiresAtMs: number }
   | { kind: "token"; userId: string; tokenId: string; orgId: string; version: number; expiresAtMs: number };

@@ -144,7 +144,7 @@ async function resume(tx: Queryable, orgId: string, webhookId: string): Promise<
     consecutiveFailures: 0,
     exhaustedEvents: 0,
     failingSince: null,
-    failureReportedAt: null,
+    failureAuditedAt: null,
   });
   await makeQueuesDue(tx, [webhookId]);
 }

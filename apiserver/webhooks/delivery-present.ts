@@ -1,5 +1,5 @@
 import type { z } from "@hono/zod-openapi";
-import { cutText } from "../../shared/program/wording.ts";
+import { truncateText } from "../../shared/program/wording.ts";
 import type { SentEventType } from "../events/event-types.ts";
 import type { Permission } from "../http/authorization/permissions.ts";
 import { type deliveryDetailRecord, type deliveryRecord, MAX_LENGTHS } from "./delivery-schema.ts";
@@ -58,13 +58,13 @@ function presentAttempt(row: WebhookAttemptRow) {
     response_headers: row.responseHeaders === null ? null : presentHeaders(row.responseHeaders),
     response_body: row.responseBody === null ? null : toText(row.responseBody),
     error_class: row.errorClass,
-    error_message: row.errorMessage === null ? null : cutText(row.errorMessage, MAX_LENGTHS.error),
+    error_message: row.errorMessage === null ? null : truncateText(row.errorMessage, MAX_LENGTHS.error),
   };
 }
 
 function presentHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, cutText(value, MAX_LENGTHS.header)]),
+    Object.entries(headers).map(([name, value]) => [name, truncateText(value, MAX_LENGTHS.header)]),
   );
 }
 

@@ -82,7 +82,7 @@ export async function listAttempts(
  * Keeps Postgres from nested loops until the transaction ends. Right after many deliveries were added its statistics
  * know none of them, and a nested loop over 10,000 events and as many deliveries takes over 10 s, a hash join 0.03 s.
  */
-export async function planWithoutNestedLoops(tx: Queryable): Promise<void> {
+export async function disableNestedLoops(tx: Queryable): Promise<void> {
   await tx.execute(sql`set local enable_nestloop = off`);
 }
 

@@ -88,7 +88,7 @@ describe("a webhook without a success", () => {
     await store.setQueue(webhookId, {
       failingSince: ago(5 * DAY_MS + 1),
       exhaustedEvents: 2,
-      failureReportedAt: ago(DAY_MS),
+      failureAuditedAt: ago(DAY_MS),
     });
     await run("review-failing-webhooks");
     await run("review-failing-webhooks");
@@ -107,7 +107,7 @@ describe("a webhook without a success", () => {
     await store.setQueue(webhookId, {
       failingSince: ago(9 * DAY_MS),
       exhaustedEvents: 1,
-      failureReportedAt: ago(DAY_MS),
+      failureAuditedAt: ago(DAY_MS),
     });
     await run("review-failing-webhooks");
     expect(await findWebhook()).toMatchObject({ enabled: true });

@@ -6,10 +6,10 @@ import { recordChange } from "./changes.ts";
 import { makeQueuesDue } from "./deliverer/queue-store.ts";
 import { MAX_ATTEMPTS } from "./deliverer/schedule.ts";
 import {
+  disableNestedLoops,
   insertDeliveries,
   insertEvent,
   listMissedEvents,
-  planWithoutNestedLoops,
   requireDelivery,
 } from "./delivery-store.ts";
 import { webhookTest } from "./event-schema.ts";
@@ -81,7 +81,7 @@ export async function recover(
 ): Promise<Recovery> {
   const { id: webhookId, orgId, events, createdAt } = webhook;
   const since = new Date(Math.max(asked.getTime(), createdAt.getTime(), at.getTime() - MAX_AGE_MS));
-  await planWithoutNestedLoops(tx);
+  await disableNestedLoops(tx);
   const missed = await listMissedEvents(tx, { orgId, webhookId }, { since, events, limit: MAX_RECOVERED });
   const deliveries = missed.map(({ id: eventId, type: eventType }) => ({
     id: createId(),

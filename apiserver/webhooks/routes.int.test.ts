@@ -222,7 +222,7 @@ describe("updating a webhook", () => {
     const failing = { consecutiveFailures: 12, exhaustedEvents: 3, pausedUntil: new Date("2100-01-01") };
     await api.deps.db
       .update(webhookQueues)
-      .set({ ...failing, failingSince: new Date(), failureReportedAt: new Date(), dueAt: null })
+      .set({ ...failing, failingSince: new Date(), failureAuditedAt: new Date(), dueAt: null })
       .where(eq(webhookQueues.webhookId, id));
     await api.deps.db
       .update(webhooks)
@@ -244,7 +244,7 @@ describe("updating a webhook", () => {
     expect(queue).toMatchObject({
       consecutiveFailures: 0,
       exhaustedEvents: 0,
-      failureReportedAt: null,
+      failureAuditedAt: null,
       pausedUntil: null,
       dueAt: expect.any(Date),
     });

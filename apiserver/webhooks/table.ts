@@ -189,8 +189,8 @@ export const webhookQueues = pgTable(
     exhaustedEvents: integer("exhausted_events").notNull().default(0),
     /** The first failure since the last success. */
     failingSince: time("failing_since"),
-    /** When the audit log recorded that it has been failing for four days. */
-    failureReportedAt: time("failure_reported_at"),
+    /** When the audit log recorded that it has been failing for four days; the column has an older name. */
+    failureAuditedAt: time("failure_reported_at"),
     /** The start of the attempt that began last; the column has an older name. */
     lastAttemptAt: time("last_delivery_at"),
     lastStatusCode: integer("last_status_code"),

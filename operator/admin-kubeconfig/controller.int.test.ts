@@ -11,7 +11,7 @@ import { metadataOf, objectKey } from "../../shared/kube/object.ts";
 import { composeCaData, makeAuthority } from "../../shared/tenant/testing.ts";
 import type { Caches } from "../caches.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
-import { trimAuthority } from "../capi/secrets.ts";
+import { trimAccessSecret } from "../capi/secrets.ts";
 import { makeRunContext } from "../cluster/testing-run.ts";
 import { START } from "../testing.ts";
 import { createTestCaches } from "../testing-caches.ts";
@@ -66,7 +66,7 @@ async function start() {
   await client.create(secretKind, ca, TEST);
 
   const seeCa = async () => {
-    const seen = trimAuthority(await read(metadataOnly(secretKind), CA));
+    const seen = trimAccessSecret(await read(metadataOnly(secretKind), CA));
     if (seen !== undefined) caches.clusterSecrets.set(seen);
   };
   await seeCa();
@@ -146,7 +146,7 @@ test("a kubeconfig without a revision is compared with its CA once, and stays", 
       ...basis,
       credentialsGeneration: 0,
       server: `https://${ENDPOINT.host}:${ENDPOINT.port}`,
-      authority: "ca",
+      accessSource: "ca",
       capiUid: "",
     },
     { certificate: authority.certificate, revision: "" },
@@ -176,7 +176,7 @@ async function seeWritten(caches: Caches): Promise<void> {
   const binding = await find(roleBindingKind);
   if (binding !== undefined) caches.roleBindings.set(binding);
   const credential = await find(secretKind);
-  if (credential !== undefined) caches.credentials.set(trimCredential(credential));
+  if (credential !== undefined) caches.issuedCredentials.set(trimCredential(credential));
 }
 
 /** This client, which also notes each request for a Secret before it makes it. */

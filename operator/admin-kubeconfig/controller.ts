@@ -14,13 +14,13 @@ import { enqueueTo } from "../caches.ts";
 import { hasFinalizer } from "../identity/identity.ts";
 import {
   type CaCertificate,
-  findChangedAuthority,
+  findChangedAccessSource,
   isTenantChanged,
   readCertificateAuthority,
-} from "../tenant/authority.ts";
+} from "../tenant/access.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { issueClientCertificate } from "../tenant/sign.ts";
-import type { AccessHealth } from "../tenant/tenant-memory.ts";
+import type { AccessHealth } from "../tenant/tenant-findings.ts";
 import {
   type AdminCredential,
   composeAdminSecret,
@@ -59,7 +59,7 @@ export async function runAdminKubeconfig(
   const { cluster } = observed;
   const { plan, credential } = reconcileAdminKubeconfig(observed, deps.now());
   await applyPlan({ ...context, kind: clusterKind }, cluster, plan);
-  if (credential?.basis.authority !== "ca") return undefined;
+  if (credential?.basis.accessSource !== "ca") return undefined;
   const requeueAfterMs = await deps.accessHealth.record(key, "kubeconfig", () =>
     issueWhenDue(deps, observed, credential, context),
   );
@@ -161,10 +161,10 @@ export function watchAdminKubeconfigs(cacheSet: CacheSet, controller: Pick<Contr
     if (isTenantChanged(change)) add(objectKey(change.object), change);
   });
   cacheSet.listen("clusterSecrets", (change) => {
-    const cluster = findChangedAuthority(cacheSet.caches, change.object);
+    const cluster = findChangedAccessSource(cacheSet.caches, change.object);
     if (cluster !== undefined) add(cluster, change);
   });
-  cacheSet.listen("credentials", addByChild);
+  cacheSet.listen("issuedCredentials", addByChild);
   cacheSet.listen("roles", addByChild);
   cacheSet.listen("roleBindings", addByChild);
 }

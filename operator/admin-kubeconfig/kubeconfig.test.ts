@@ -22,7 +22,7 @@ const basis: KubeconfigBasis = {
   clusterId: CLUSTER_ID,
   credentialsGeneration: 0,
   server: "https://api.demo.test:6443",
-  authority: "ca",
+  accessSource: "ca",
   capiUid: "uid-capi",
 };
 const MARK = "uid-ca/7";
@@ -127,7 +127,7 @@ test("the Secret belongs to the Cluster and holds a kubeconfig with one context"
 });
 
 test("a token stands in for a certificate, is renewed at two thirds of its own life, and when there is a CA's key at last", () => {
-  const ofTenant: KubeconfigBasis = { ...basis, authority: "kubeconfig" };
+  const ofTenant: KubeconfigBasis = { ...basis, accessSource: "kubeconfig" };
   const issued = { credential: { token: "abc.def" }, expiresAt: after(3) };
   const written = composeAdminSecret(cluster, ofTenant, { certificate: "ca", revision: MARK }, issued, START);
   const text = Buffer.from(written.data?.value ?? "", "base64").toString();

@@ -8,12 +8,12 @@ import { composeKubeconfig, type KubeconfigCredential } from "../../shared/kube/
 import { CLOCK_SKEW_MS } from "../../shared/program/time.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
 import {
+  type AccessSourceKind,
   ANNOTATION_CA_REVISION,
   ANNOTATION_CAPI_UID,
   ANNOTATION_LOST_CA,
-  type AuthorityKind,
   type CaCertificate,
-} from "../tenant/authority.ts";
+} from "../tenant/access.ts";
 import { nameAdminGroup } from "../tenant/subjects.ts";
 
 /** A hash of what a credential was issued from; with another value it is issued again. */
@@ -30,7 +30,7 @@ export interface KubeconfigBasis {
   clusterId: string;
   credentialsGeneration: number;
   server: string;
-  authority: AuthorityKind;
+  accessSource: AccessSourceKind;
   /** The uid of the Cluster API cluster. */
   capiUid: string;
 }
@@ -168,8 +168,8 @@ function describeLostCa(capiUid: string, caRevision: string): string {
 }
 
 /** Where the key of the CA is not here, its certificate may be another one at any time. */
-function capiUidOf({ authority, capiUid }: KubeconfigBasis): string | undefined {
-  return authority === "ca" ? capiUid : undefined;
+function capiUidOf({ accessSource, capiUid }: KubeconfigBasis): string | undefined {
+  return accessSource === "ca" ? capiUid : undefined;
 }
 
 /** What the signer gets. */
@@ -259,8 +259,8 @@ export function readArgoCDContent({ data }: Secret): string | undefined {
 }
 
 function hashBasis(basis: KubeconfigBasis, caCertificate: string): string {
-  const { clusterId, credentialsGeneration, server, authority } = basis;
+  const { clusterId, credentialsGeneration, server, accessSource } = basis;
   // What the key of the CA has signed is no reason to be issued again.
   const parts = [clusterId, credentialsGeneration, server, caCertificate];
-  return fingerprint(JSON.stringify(authority === "ca" ? parts : [...parts, authority]));
+  return fingerprint(JSON.stringify(accessSource === "ca" ? parts : [...parts, accessSource]));
 }

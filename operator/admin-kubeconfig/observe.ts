@@ -8,7 +8,7 @@ import { nameCaSecret } from "../capi/secrets.ts";
 import { hasFinalizer, isDeleting } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { revisionOf } from "../tenant/authority.ts";
+import { revisionOf } from "../tenant/access.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
 import { isCaLost } from "./kubeconfig.ts";
@@ -42,7 +42,7 @@ export function observeAdminKubeconfig(
   if (!hasFinalizer(cluster.metadata) || isDeleting(cluster)) return undefined;
   if (findCapi(caches, key).nameTaken) return undefined;
   const secretKey = nameAdminSecret(key);
-  const credential = caches.credentials.get(secretKey);
+  const credential = caches.issuedCredentials.get(secretKey);
   // The garbage collector deletes a credential that belongs to the Cluster of before a restore.
   const isOwned = credential?.metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid);
   return {
@@ -63,12 +63,12 @@ function isCaGone(caches: Caches, key: string): boolean {
 
 /** Whether the CA of a cluster is lost: its Secret is gone, or holds another one. */
 export function hasLostCa(
-  caches: Pick<Caches, "clusters" | "capiClusters" | "clusterSecrets" | "credentials">,
+  caches: Pick<Caches, "clusters" | "capiClusters" | "clusterSecrets" | "issuedCredentials">,
   key: string,
 ): boolean {
   const capiUid = findCapi(caches, key).capi?.object.metadata.uid;
   const ca = caches.clusterSecrets.get(nameCaSecret(key));
-  return isCaLost(caches.credentials.get(nameAdminSecret(key)), capiUid, ca && revisionOf(ca.metadata));
+  return isCaLost(caches.issuedCredentials.get(nameAdminSecret(key)), capiUid, ca && revisionOf(ca.metadata));
 }
 
 /** The accesses to a cluster. */

@@ -15,7 +15,7 @@ const BASIS = {
   clusterId: ID,
   credentialsGeneration: 2,
   server: "https://demo",
-  authority: "ca" as const,
+  accessSource: "ca" as const,
   capiUid: "capiUid",
 };
 

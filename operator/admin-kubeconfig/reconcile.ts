@@ -47,9 +47,9 @@ export function decideCredential(
 ): AdminKubeconfigDecision["credential"] {
   if (tenant === undefined) return undefined;
   const credentialsGeneration = cluster.spec.credentialsGeneration ?? 0;
-  const { server, authority, capiUid } = tenant;
-  const basis = { clusterId, credentialsGeneration, server, authority: authority.kind, capiUid };
-  return { basis, issue: decideIssue(credential, basis, authority.revision, now) };
+  const { server, accessSource, capiUid } = tenant;
+  const basis = { clusterId, credentialsGeneration, server, accessSource: accessSource.kind, capiUid };
+  return { basis, issue: decideIssue(credential, basis, accessSource.revision, now) };
 }
 
 /**
@@ -69,7 +69,7 @@ export function decideBindings(
   accesses: readonly ClusterAccess[],
   now: Date,
 ): DesiredBindings {
-  const { clusterId, credentialsGeneration, authority } = basis;
+  const { clusterId, credentialsGeneration, accessSource } = basis;
   const idOfAccess = ({ metadata }: ClusterAccess) => metadata.labels?.[LABEL_ID] ?? "unknown";
   const namesOf = (access: ClusterAccess) => nameAccessRights(idOfAccess(access));
   const live = accesses.filter((access) => isLive(access, now));
@@ -83,8 +83,8 @@ export function decideBindings(
   const waits = (findRestoredAt(cluster)?.getTime() ?? 0) + RESTORE_WAIT_MS > now.getTime();
   return {
     desired: [
-      composeAdminBinding(clusterId, credentialsGeneration, authority),
-      ...issued.map((access) => composeAccessBinding(idOfAccess(access), authority)),
+      composeAdminBinding(clusterId, credentialsGeneration, accessSource),
+      ...issued.map((access) => composeAccessBinding(idOfAccess(access), accessSource)),
     ],
     isKept: (name) => active.has(name) || (waits && isAccessName(name) && !known.has(name)),
     revision: `${waits} ${[...active].sort().join(" ")}`,

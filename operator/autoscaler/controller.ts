@@ -7,11 +7,11 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import { type Cached, type CacheSet, type Caches, enqueueTo, isNewSpec, type RunContext } from "../caches.ts";
-import { clusterOfAuthority, nameKubeconfigSecret } from "../capi/secrets.ts";
+import { clusterOfAccessSecret, nameKubeconfigSecret } from "../capi/secrets.ts";
 import { isDeleting, isSuspended } from "../identity/identity.ts";
 import { findCapi, isOwnerChanged } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { revisionOf } from "../tenant/authority.ts";
+import { revisionOf } from "../tenant/access.ts";
 import { clusterOfAutoscaler, nameAutoscaler } from "./children.ts";
 import { type AutoscalerSettings, type ObservedAutoscaler, reconcileAutoscaler } from "./reconcile.ts";
 
@@ -49,7 +49,7 @@ export function watchAutoscalers(cacheSet: CacheSet, controller: Pick<Controller
   });
   cacheSet.listen("clusterSecrets", (change) => {
     const { metadata } = change.object;
-    const cluster = clusterOfAuthority(metadata);
+    const cluster = clusterOfAccessSecret(metadata);
     if (cluster !== undefined && metadata.name === nameKubeconfigSecret(cluster))
       add(toKey(metadata.namespace, cluster), change);
   });

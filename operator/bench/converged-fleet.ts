@@ -12,7 +12,7 @@ import { type ClusterSettings, observeCluster } from "../cluster/observe.ts";
 import { reconcileCluster } from "../cluster/reconcile.ts";
 import { observePool, type PoolSettings } from "../node-pool/observe.ts";
 import { reconcilePool } from "../node-pool/reconcile.ts";
-import { revisionOf } from "../tenant/authority.ts";
+import { revisionOf } from "../tenant/access.ts";
 import {
   composeRoleMetadata,
   composeSecretRole,
@@ -178,7 +178,7 @@ function makeAccess(
     clusterId,
     credentialsGeneration: 0,
     server,
-    authority: "ca" as const,
+    accessSource: "ca" as const,
     capiUid: uids.capiUid,
   };
   const now = new Date(Date.now() - HOUR_MS);

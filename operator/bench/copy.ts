@@ -42,9 +42,9 @@ const prepared = new WeakMap<Template, Prepared>();
 function prepare(template: Template): Prepared {
   const known = prepared.get(template);
   if (known !== undefined) return known;
-  const lock = template.cluster.find(({ kind }) => kind === "ConfigMap") as ConfigMap | undefined;
+  const allocation = template.cluster.find(({ kind }) => kind === "ConfigMap") as ConfigMap | undefined;
   const namespace = template.cluster.find(({ kind }) => kind === "Namespace");
-  const subnet = lock?.data?.subnet?.replace(/\.0\/24$/, "");
+  const subnet = allocation?.data?.subnet?.replace(/\.0\/24$/, "");
   if (subnet === undefined || namespace === undefined) throw new Error("the template is not whole");
   const dashedSubnet = subnet.replaceAll(".", "-");
   const quoted = subnet.replaceAll(".", "\\.");

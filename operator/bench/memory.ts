@@ -4,7 +4,7 @@ import type { Store } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/program/log.ts";
 import { trimCredential } from "../admin-kubeconfig/kubeconfig.ts";
 import type { Caches } from "../caches.ts";
-import { trimAuthority } from "../capi/secrets.ts";
+import { trimAccessSecret } from "../capi/secrets.ts";
 import { createCaches } from "../create-caches.ts";
 
 /** The operator's caches without an API server behind them. */
@@ -23,7 +23,7 @@ export function createBenchCaches(platformNamespace: string): BenchCaches {
   });
   const stores: Record<string, Store<never>[]> = {
     "v1 Namespace": [caches.namespaces],
-    "v1 ConfigMap": [caches.subnetLocks],
+    "v1 ConfigMap": [caches.subnetAllocations],
     "rbac.authorization.k8s.io Role": [caches.roles],
     "rbac.authorization.k8s.io RoleBinding": [caches.roleBindings],
     "cloud.marina.dev Cluster": [caches.clusters],
@@ -41,7 +41,7 @@ export function createBenchCaches(platformNamespace: string): BenchCaches {
     }
     if (object.kind === "Secret") {
       const ours = object.metadata.labels?.["cloud.marina.dev/credential"] !== undefined;
-      return [(ours ? caches.credentials : caches.clusterSecrets) as unknown as Store<never>];
+      return [(ours ? caches.issuedCredentials : caches.clusterSecrets) as unknown as Store<never>];
     }
     return stores[`${object.apiVersion.split("/")[0]} ${object.kind}`] ?? [];
   }
@@ -55,7 +55,7 @@ export function createBenchCaches(platformNamespace: string): BenchCaches {
         object.kind !== "Secret"
           ? bare
           : object.metadata.labels?.["cloud.marina.dev/credential"] === undefined
-            ? trimAuthority(bare)
+            ? trimAccessSecret(bare)
             : trimCredential(bare);
       if (trimmed === undefined) return;
       for (const store of storesOf(object)) store.set(trimmed as never);

@@ -12,7 +12,7 @@ import type { ClusterSettings, ServicePlan } from "../cluster/observe.ts";
 
 /** What the capabilities are decided from. */
 export interface Installation {
-  settings: Pick<ClusterSettings, "plans" | "platformCIDRs"> & { syncedNodeLabels: RegExp };
+  settings: Pick<ClusterSettings, "servicePlans" | "platformCIDRs"> & { syncedNodeLabels: RegExp };
   packages: Packages;
   classes: ClassLookup;
   /** Whether Cluster API takes the taints of pools; undefined = not known. */
@@ -28,13 +28,13 @@ const ANY_LABEL = "cloud.marina.dev.example/any";
  */
 export function decideCapabilities(installation: Installation): ClassCapabilitiesByPlan {
   const { settings, packages } = installation;
-  const names = new Set([...Object.keys(settings.plans), ...Object.keys(packages)]);
+  const names = new Set([...Object.keys(settings.servicePlans), ...Object.keys(packages)]);
   return Object.fromEntries([...names].sort().map((name) => [name, decidePlan(installation, name)]));
 }
 
 function decidePlan(installation: Installation, name: string): PlanCapabilities {
   const { settings, packages, classes } = installation;
-  const servicePlan = Object.hasOwn(settings.plans, name) ? settings.plans[name] : undefined;
+  const servicePlan = Object.hasOwn(settings.servicePlans, name) ? settings.servicePlans[name] : undefined;
   if (servicePlan === undefined)
     return { class: no(`The platform has no cluster class for the plan ${name}.`) };
   const found = classes.get(`${servicePlan.namespace}/${servicePlan.class}`);

@@ -21,8 +21,8 @@ export interface CapiState {
   blockingCondition: CapiCondition | undefined;
   /** Why an initialized control plane is unavailable; undefined = it is available. */
   controlPlaneFailure: string | undefined;
-  /** Changes with the availability of the control plane: a new value is worth another connection to it. */
-  controlPlaneSignal: string;
+  /** The statuses that say whether the control plane is available: another value is worth another connection to it. */
+  controlPlaneAvailability: string;
   /** The /24 in the live topology; undefined = none, or a class without such a variable. */
   workerSubnet: string | undefined;
   available: CapiCondition | undefined;
@@ -63,7 +63,7 @@ export function readCapiCluster(cluster: CapiCluster): CapiState {
       (condition) => condition !== undefined && condition.status !== "True",
     ),
     controlPlaneFailure: describeFailure(available, connection),
-    controlPlaneSignal: `${available?.status} ${connection?.status}`,
+    controlPlaneAvailability: `${available?.status} ${connection?.status}`,
     workerSubnet: readWorkerSubnet(cluster),
     available: findCapiCondition(cluster, "Available"),
     lateRejection: readLateRejection(cluster),

@@ -92,7 +92,7 @@ export interface CapiNetwork {
   services?: { cidrBlocks?: string[] };
 }
 
-interface CapiReplicas {
+interface CapiRollout {
   versions?: { version: string; replicas?: number }[];
   upgradePlan?: unknown[];
 }
@@ -110,8 +110,8 @@ export interface CapiCluster extends KubeObject {
     observedGeneration?: number;
     phase?: string;
     conditions?: CapiCondition[];
-    controlPlane?: CapiReplicas;
-    workers?: CapiReplicas;
+    controlPlane?: CapiRollout;
+    workers?: CapiRollout;
   };
 }
 

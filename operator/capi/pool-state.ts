@@ -32,8 +32,8 @@ export interface CapiPoolState {
   hasBothFinalizers: boolean;
   /** Cluster API has acted on the current generation of the MachineDeployment. */
   isGenerationObserved: boolean;
-  /** The hash of the settings that it was given (see hashPoolSettings); undefined = it was given none. */
-  settings: string | undefined;
+  /** The hash of the pool as it was applied (see hashDesiredPool); undefined = the operator has not applied it. */
+  appliedHash: string | undefined;
   /** The number of nodes requested from Cluster API. */
   replicas: number | undefined;
   nodes: number | undefined;
@@ -59,7 +59,7 @@ export function readPool(deployment: MachineDeployment): CapiPoolState {
     finalizers,
     hasBothFinalizers: REGISTRATION_FINALIZERS.every((finalizer) => finalizers.includes(finalizer)),
     isGenerationObserved: status?.observedGeneration === deployment.metadata.generation,
-    settings: deployment.metadata.annotations?.[ANNOTATION_APPLIED],
+    appliedHash: deployment.metadata.annotations?.[ANNOTATION_APPLIED],
     replicas: deployment.spec?.replicas,
     nodes: status?.replicas,
     readyNodes: status?.readyReplicas,
@@ -102,8 +102,8 @@ export interface CapiMachine {
   phase: string;
   ready: boolean;
   version: string | undefined;
-  /** The hash of the pool's settings that it was given (see hashPoolSettings); an outdated one is given it as well. */
-  settings: string | undefined;
+  /** The hash of the pool that it was given (see hashDesiredPool); an outdated one is given it as well. */
+  appliedHash: string | undefined;
   /** Cluster API replaces it in a rollout; undefined = not known yet. */
   outdated: boolean | undefined;
   createdAt: string;
@@ -151,7 +151,7 @@ export function readMachine(
     phase: machine.status?.phase ?? "Pending",
     ready: findCapiCondition(machine, "Ready")?.status === "True",
     version: machine.spec?.version?.replace(/^v/, ""),
-    settings: machine.metadata.annotations?.[ANNOTATION_APPLIED],
+    appliedHash: machine.metadata.annotations?.[ANNOTATION_APPLIED],
     outdated: findCapiCondition(machine, "UpToDate")?.status === "False" || isOfOtherTemplate,
     createdAt: machine.metadata.creationTimestamp ?? "",
     deleting,
@@ -213,7 +213,7 @@ function isUnhealthy(health: CapiCondition): boolean {
 
 /**
  * Whether Cluster API replaces a machine because the template has changed, by its own `MachineTemplateUpToDate`: the
- * settings hash is written in place on such machines too. Undefined = not known yet, for caches follow each other by
+ * hash is written in place on such machines too. Undefined = not known yet, for caches follow each other by
  * chance: a MachineSet is not seen, or the newest one differs, which may be seen before its MachineDeployment.
  */
 export function isOfOtherTemplate(

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ManagedFieldsEntry } from "../../shared/kube/kind.ts";
-import { trimAuthority } from "./secrets.ts";
+import { trimAccessSecret } from "./secrets.ts";
 
 /** A manager that has set these keys of a Secret's data. */
 const wrote = (...keys: string[]): ManagedFieldsEntry => ({
@@ -24,12 +24,12 @@ test.each<[string, ManagedFieldsEntry[] | undefined, true | undefined]>([
   ],
 ])("a CA %s", (_name, managedFields, lacksKey) => {
   const metadata = { name: "demo-ca", namespace: "org", ...(managedFields && { managedFields }) };
-  const trimmed = trimAuthority({ apiVersion: "v1", kind: "Secret", metadata });
+  const trimmed = trimAccessSecret({ apiVersion: "v1", kind: "Secret", metadata });
   expect(trimmed?.lacksKey).toBe(lacksKey);
   expect(trimmed?.metadata).toEqual({ name: "demo-ca", namespace: "org" });
 });
 
 test("of a Secret that is neither a CA nor a kubeconfig nothing is kept", () => {
   const metadata = { name: "demo-etcd", namespace: "org" };
-  expect(trimAuthority({ apiVersion: "v1", kind: "Secret", metadata })).toBeUndefined();
+  expect(trimAccessSecret({ apiVersion: "v1", kind: "Secret", metadata })).toBeUndefined();
 });

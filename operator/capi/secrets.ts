@@ -26,7 +26,7 @@ export function nameKubeconfigSecret(cluster: string): string {
 /**
  * The cluster that this Secret gives access to: its CAs and Cluster API's kubeconfig; undefined for any other Secret.
  */
-export function clusterOfAuthority(metadata: ObjectMeta): string | undefined {
+export function clusterOfAccessSecret(metadata: ObjectMeta): string | undefined {
   const cluster = capiClusterNameOf(metadata);
   if (cluster === undefined) return undefined;
   return SUFFIXES.some((suffix) => metadata.name === `${cluster}${suffix}`) ? cluster : undefined;
@@ -40,7 +40,7 @@ export function readCaSecret({ data }: Secret): { certificate: string; key: stri
 }
 
 /** A Secret of a CA or of a kubeconfig, without its content. */
-export interface AuthoritySecret extends KubeObject {
+export interface AccessSecret extends KubeObject {
   /** It holds the certificate of a CA without the key. */
   lacksKey?: true;
 }
@@ -49,7 +49,7 @@ export interface AuthoritySecret extends KubeObject {
  * Keeps the identity, the version and the owners of the Secrets of CAs and kubeconfigs, and whether a CA comes with its
  * key; of Cluster API's other Secrets nothing. Expects metadata with managedFields: the content is never read for it.
  */
-export function trimAuthority({ apiVersion, kind, metadata }: KubeObject): AuthoritySecret | undefined {
+export function trimAccessSecret({ apiVersion, kind, metadata }: KubeObject): AccessSecret | undefined {
   if (!SUFFIXES.some((suffix) => metadata.name.endsWith(suffix))) return undefined;
   const { name, namespace, uid, resourceVersion, labels, ownerReferences } = metadata;
   const cluster = labels?.[LABEL_CAPI_CLUSTER];

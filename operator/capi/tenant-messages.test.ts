@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { findTenantTextFault } from "../../e2e/contract/seen/message-forms.ts";
 import {
-  clipForeignText,
   explain,
   explainCause,
   explainRejection,
   toTenantMessage,
+  truncateForeignText,
 } from "./tenant-messages.ts";
 
 const condition = { type: "Deleting", status: "True", reason: "Draining", lastTransitionTime: "" } as const;
@@ -155,10 +155,10 @@ test.each(HOSTILE)(
   "of a text of tenants with many %j no pattern reads more than 4,000 characters",
   (part) => {
     const text = `Pod a/b: ${part.repeat(MANY)} 7205b06a-a404-49fb-bc96`;
-    const read = clipForeignText(text);
+    const read = truncateForeignText(text);
     expect(read.length).toBeLessThanOrEqual(4_000);
     expect(read).not.toMatch(/[^\S\n]{2}|\t/);
-    expect(clipForeignText(read)).toBe(read);
+    expect(truncateForeignText(read)).toBe(read);
     expect(toTenantMessage(text).length).toBeLessThanOrEqual(4_000);
   },
 );

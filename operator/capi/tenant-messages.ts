@@ -10,7 +10,7 @@ const MAX_READ_LENGTH = 4_000;
  * A text of others as patterns may be applied to it: at most 4,000 characters, and one blank in place of each run of white space
  * other than newlines. A webhook of a tenant writes texts of any length, on which a pattern may take quadratic time.
  */
-export function clipForeignText(text: string): string {
+export function truncateForeignText(text: string): string {
   return text
     .slice(0, MAX_READ_LENGTH)
     .toWellFormed()
@@ -138,7 +138,7 @@ const PLACES: readonly [RegExp, string][] = [
  * API makes for itself, and what it tries again by itself: at most 4,000 characters. Empty when nothing else is left.
  */
 export function toTenantMessage(text: string): string {
-  const clauses = clipForeignText(text)
+  const clauses = truncateForeignText(text)
     .replaceAll("; please apply", ", please apply")
     .split(/; |\n/)
     .filter((clause) => !INTERNAL.test(clause));
@@ -156,7 +156,7 @@ const MAX_LENGTH = 500;
  * nothing in it concerns them.
  */
 export function explain(condition: CapiCondition): string {
-  const text = clipForeignText(condition.message ?? "")
+  const text = truncateForeignText(condition.message ?? "")
     .split("\n")
     .map((line) => line.trim().replace(/^\* /, ""))
     .filter((line) => line !== "")
@@ -170,7 +170,7 @@ export function explain(condition: CapiCondition): string {
  * Cluster "y" is invalid: <why>' becomes <why>.
  */
 export function explainRejection(message: string): string {
-  const core = clipForeignText(message)
+  const core = truncateForeignText(message)
     .replace(/^.*?denied the request: /s, "")
     .replace(/^\S+ "[^"]*" is (invalid|forbidden): /s, "");
   const why = toTenantMessage(core.replace(/\s+/g, " "));
@@ -183,7 +183,7 @@ const CAUSE_START =
 
 /** What is wrong with one field, for tenants: a cause of a refusal without the value, with the last name of a field inside a variable. */
 export function explainCause(field: string, message: string): string {
-  const core = clipForeignText(message)
+  const core = truncateForeignText(message)
     .replace(CAUSE_START, "")
     .replace(/^[\w.]+ in body /, "");
   const why = toTenantMessage(core.replace(/\s+/g, " "));

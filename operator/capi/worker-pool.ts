@@ -82,7 +82,7 @@ export function composePool(
   const metadata = {
     ...(Object.keys(pool.labels).length > 0 && { labels: pool.labels }),
     annotations: {
-      [ANNOTATION_APPLIED]: hashPoolSettings(desired),
+      [ANNOTATION_APPLIED]: hashDesiredPool(desired),
       [ANNOTATION_MACHINE_SIZE]: JSON.stringify(pool.machine),
       ...(pool.size.kind === "autoscaled" && composeAnnotations(pool, pool.size)),
     },
@@ -150,11 +150,11 @@ export function composeDeletion(timeouts: DeletionTimeouts): CapiDeletion {
 }
 
 /**
- * A hash of all settings but the name and the number of nodes, neither the wanted one nor the most that it may have now.
+ * A hash of a pool but for its name and its number of nodes, neither the wanted one nor the most that it may have now.
  * Cluster API propagates it with the entry's other annotations to the MachineDeployment and in place to every Machine that
- * needs no replacement, so that it shows which have these settings.
+ * needs no replacement, so that it shows which are as this pool specifies.
  */
-export function hashPoolSettings(pool: DesiredPool): string {
+export function hashDesiredPool(pool: DesiredPool): string {
   const size = pool.size.kind === "autoscaled" ? pool.size : undefined;
   return hashOf({ ...pool, name: undefined, presentNodes: undefined, nodeCap: undefined, size });
 }
@@ -201,8 +201,8 @@ export interface LivePool {
   size: DesiredPool["size"];
   /** Undefined = the class has no variable for the size of a machine. */
   machine: DesiredPool["machine"] | undefined;
-  /** The hash of its settings (see hashPoolSettings); undefined = the operator has not applied it. */
-  settings: string | undefined;
+  /** See hashDesiredPool; undefined = the operator has not applied it. */
+  appliedHash: string | undefined;
 }
 
 /** The pools in the live topology, by name. */
@@ -219,7 +219,7 @@ function readLivePool(entry: CapiPool): LivePool {
         ? { kind: "fixed", nodes: entry.replicas ?? 0 }
         : { kind: "autoscaled", ...bounds },
     machine: readMachineSize(entry.variables?.overrides.find(({ name }) => name === "machine")?.value),
-    settings: entry.metadata?.annotations?.[ANNOTATION_APPLIED],
+    appliedHash: entry.metadata?.annotations?.[ANNOTATION_APPLIED],
   };
 }
 

@@ -4,7 +4,7 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { NotAdmittedError } from "../tenant/admission.ts";
 import { RequestError } from "../tenant/sign.ts";
 import { SweepError, UnfinishedSweepError } from "../tenant/sweep.ts";
-import type { AccessPart } from "../tenant/tenant-memory.ts";
+import type { AccessPart } from "../tenant/tenant-findings.ts";
 import { composeFailure } from "./status.ts";
 
 const access: ClusterAccess = {

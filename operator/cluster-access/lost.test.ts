@@ -16,7 +16,7 @@ import { createId } from "../../shared/program/id.ts";
 import { makeAuthority } from "../../shared/tenant/testing.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
 import { aCluster, anCapiCluster, NOW } from "../cluster/testing.ts";
-import { ANNOTATION_CA_REVISION, ANNOTATION_CAPI_UID, ANNOTATION_LOST_CA } from "../tenant/authority.ts";
+import { ANNOTATION_CA_REVISION, ANNOTATION_CAPI_UID, ANNOTATION_LOST_CA } from "../tenant/access.ts";
 import { issueClientCertificate } from "../tenant/sign.ts";
 import { createTestCaches } from "../testing-caches.ts";
 import { findWoken } from "../testing-changes.ts";
@@ -101,7 +101,7 @@ function observe(
   if (hasCa) caches.clusterSecrets.set({ apiVersion: "v1", kind: "Secret", metadata: ofCa });
   const ofAdmin = { namespace, name: nameAdminSecret(name), annotations: admin };
   const data = { "ca.crt": own.certificate };
-  caches.credentials.set({ apiVersion: "v1", kind: "Secret", metadata: ofAdmin, data });
+  caches.issuedCredentials.set({ apiVersion: "v1", kind: "Secret", metadata: ofAdmin, data });
   for (const access of accesses) caches.accesses.set(access);
   return { caches, key, decide: (access: ClusterAccess) => decide(caches, access) };
 }
@@ -244,7 +244,7 @@ test("a deleted access to a cluster whose CA and kubeconfig are gone does not sa
 test("the accesses to a cluster are looked at again when it is to be made anew, and when its CA is another one", () => {
   const { caches } = observe([anAccess()]);
   const [cluster] = caches.clusters.list();
-  const [secret] = caches.credentials.list();
+  const [secret] = caches.issuedCredentials.list();
   if (cluster === undefined || secret === undefined) throw new Error("there is no cluster");
   const withAnnotations = <T extends { metadata: object }>(object: T, annotations: object): T => ({
     ...object,
@@ -253,7 +253,7 @@ test("the accesses to a cluster are looked at again when it is to be made anew, 
   const ofCluster = (object: typeof cluster) =>
     findWoken(watchAccesses, caches, "clusters", { previous: cluster, object });
   const ofSecret = (object: typeof secret) =>
-    findWoken(watchAccesses, caches, "credentials", { previous: secret, object });
+    findWoken(watchAccesses, caches, "issuedCredentials", { previous: secret, object });
   const key = objectKey(anAccess());
   expect(ofCluster(withAnnotations(cluster, { [ANNOTATION_RECREATE]: ID }))).toEqual([key]);
   expect(ofCluster(cluster)).toEqual([]);

@@ -8,7 +8,7 @@ import type { Caches } from "../caches.ts";
 import { findOlderDuplicate } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { findAuthority, findHeldCa } from "../tenant/authority.ts";
+import { findAccessSource, findHeldCa } from "../tenant/access.ts";
 import { isSignedBy } from "../tenant/sign.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
 
@@ -27,7 +27,7 @@ export interface ObservedAccess {
   /** Cluster API has the cluster, and it is this platform's. */
   hasCapi: boolean;
   /** Its API server is up, it was ready, and both its CA and its kubeconfig are gone from Cluster API: nothing opens it any more. */
-  lacksAuthority: boolean;
+  lacksAccessSource: boolean;
   /** Its CA is not known to be that of the Cluster API cluster that is there now. */
   isCaUnsettled: boolean;
   /** A foreign Cluster API cluster has the name of its cluster. */
@@ -63,10 +63,10 @@ export function observeAccess(
     cluster,
     tenant: tenant?.state.controlPlaneInitialized === true ? tenant : undefined,
     hasCapi: capi !== undefined,
-    lacksAuthority:
+    lacksAccessSource:
       capi?.state.controlPlaneInitialized === true &&
       cluster?.status?.firstReadyAt !== undefined &&
-      findAuthority(caches, clusterKey) === undefined,
+      findAccessSource(caches, clusterKey) === undefined,
     isCaUnsettled: findCa(caches, clusterKey, tenant)?.kind === "former",
     nameTaken,
     siblings: caches.accesses.byIndex(INDEX_CLUSTER, clusterKey).filter(isSibling),
@@ -97,5 +97,5 @@ export function findOutdated(
 }
 
 function findCa(caches: Caches, clusterKey: string, tenant: Tenant | undefined) {
-  return tenant && findHeldCa(caches.credentials.get(nameAdminSecret(clusterKey)), tenant);
+  return tenant && findHeldCa(caches.issuedCredentials.get(nameAdminSecret(clusterKey)), tenant);
 }

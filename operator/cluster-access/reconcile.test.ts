@@ -63,7 +63,7 @@ function observe(rest: Partial<ObservedAccess> = {}): ObservedAccess {
     candidateId: "new",
     tenant: {} as Tenant,
     hasCapi: true,
-    lacksAuthority: false,
+    lacksAccessSource: false,
     isCaUnsettled: false,
     nameTaken: false,
     siblings: [],

@@ -91,7 +91,7 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
       expiresAt,
     };
   }
-  if (tenant === undefined && observed.lacksAuthority) {
+  if (tenant === undefined && observed.lacksAccessSource) {
     const message = `The certificate authority of ${spec.clusterName} and its kubeconfig are lost; the access is issued once one of the two is restored. ${ADVICE_BY_REASON[INFRASTRUCTURE_LOST].kubectl}`;
     return { kind: "wait", reason: INFRASTRUCTURE_LOST, message, expiresAt };
   }
@@ -156,11 +156,11 @@ function decideRevocation(observed: ObservedAccess, now: Date): AccessDecision {
   const { clusterName } = access.spec;
   const end = findExpiry(access);
   const expiresAt = end > now ? end : undefined;
-  if (hasCapi && !observed.lacksAuthority) {
+  if (hasCapi && !observed.lacksAccessSource) {
     const message = `The API server of ${clusterName} is not up; the rights of this access are taken away there as soon as it is.`;
     return { kind: "wait", reason: "WaitingForControlPlane", message, expiresAt };
   }
-  const lost = observed.lacksAuthority
+  const lost = observed.lacksAccessSource
     ? `The certificate authority of ${clusterName} and its kubeconfig are lost, so that nothing opens its API server, where the rights of this access may still be used: they are taken away once one of the two is restored.`
     : `The cluster ${clusterName} is lost, and may come back with the rights of this access: they are taken away then.`;
   const message = `${lost} The access is gone at once when the cluster is made anew or deleted. ${ADVICE_BY_REASON[INFRASTRUCTURE_LOST].kubectl}`;

@@ -17,8 +17,8 @@ import { CLOCK_SKEW_MS } from "../../shared/program/time.ts";
 import type { Caches, RunContext } from "../caches.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
+import { readCertificateAuthority } from "../tenant/access.ts";
 import { waitUntilAdmitted } from "../tenant/admission.ts";
-import { readCertificateAuthority } from "../tenant/authority.ts";
 import { composeAccessBinding, ensureBinding, removeBinding } from "../tenant/binding.ts";
 import type { AccountToken, Signers } from "../tenant/issue.ts";
 import { planSecretRemoval, type ServiceAccountName } from "../tenant/secret-role.ts";
@@ -26,7 +26,7 @@ import { signRequest } from "../tenant/sign.ts";
 import { type EndedRights, isOfAccess, nameAccessBinding, nameAccessRights } from "../tenant/subjects.ts";
 import { removeEndedSubjects, SWEEP_PAUSE_MS, type Sweeps, UnfinishedSweepError } from "../tenant/sweep.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
-import type { AccessPart } from "../tenant/tenant-memory.ts";
+import type { AccessPart } from "../tenant/tenant-findings.ts";
 import { composeTokenSteps, findIssued, type IssuedAccess, issueAccessByTenant } from "./issue.ts";
 import { findOutdated, observeAccess } from "./observe.ts";
 import {
@@ -139,7 +139,7 @@ async function grant(
   apply: Apply,
 ): Promise<void> {
   const { cluster, tenant, id } = target;
-  const { kind } = tenant.authority;
+  const { kind } = tenant.accessSource;
   let part: AccessPart = "kubeconfig";
   let issued: IssuedAccess | AccountToken;
   try {
@@ -261,7 +261,7 @@ async function revoke(
   apply: Apply,
 ): Promise<boolean> {
   try {
-    const { kind } = tenant.authority;
+    const { kind } = tenant.accessSource;
     const { name } = composeAccessBinding(id, kind).metadata;
     await deps.tenants.withTenant(cluster, tenant, signal, async (client) => {
       await removeBinding(client, name, kind);

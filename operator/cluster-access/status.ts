@@ -12,12 +12,12 @@ import {
   type ClusterAccessStatus,
   clusterAccessConditionTypes,
 } from "../../shared/crd/cluster-access.ts";
-import { clipConditionMessage } from "../../shared/crd/conditions.ts";
+import { truncateConditionMessage } from "../../shared/crd/conditions.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { formatTime } from "../../shared/program/time.ts";
 import { NotAdmittedError } from "../tenant/admission.ts";
 import { RequestError } from "../tenant/sign.ts";
-import type { AccessPart } from "../tenant/tenant-memory.ts";
+import type { AccessPart } from "../tenant/tenant-findings.ts";
 import type { IssuedAccess } from "./issue.ts";
 
 export const TENANT_UNAVAILABLE = "ControlPlaneUnavailable";
@@ -86,7 +86,7 @@ function decideConditions(outcome: AccessOutcome): NewCondition<ClusterAccessCon
       NOT_STALLED,
     ];
   }
-  const cause = { reason: outcome.reason, message: clipConditionMessage(outcome.message) };
+  const cause = { reason: outcome.reason, message: truncateConditionMessage(outcome.message) };
   const isWaiting = outcome.kind === "waiting";
   return [
     { type: "Ready", status: "False", ...cause },

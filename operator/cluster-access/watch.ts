@@ -11,9 +11,9 @@ import { INDEX_CLUSTER } from "../indexes.ts";
 import {
   ANNOTATION_CAPI_UID,
   ANNOTATION_LOST_CA,
-  findChangedAuthority,
+  findChangedAccessSource,
   isTenantChanged,
-} from "../tenant/authority.ts";
+} from "../tenant/access.ts";
 
 /** Adds the key of an access for every change that it depends on. */
 export function watchAccesses(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
@@ -44,10 +44,10 @@ export function watchAccesses(cacheSet: CacheSet, controller: Pick<Controller, "
     if (isTenantChanged(change)) addAllOf(objectKey(change.object), change);
   });
   cacheSet.listen("clusterSecrets", (change) => {
-    const cluster = findChangedAuthority(cacheSet.caches, change.object);
+    const cluster = findChangedAccessSource(cacheSet.caches, change.object);
     if (cluster !== undefined) addAllOf(cluster, change);
   });
-  cacheSet.listen("credentials", (change) => {
+  cacheSet.listen("issuedCredentials", (change) => {
     const { namespace, name } = change.object.metadata;
     const cluster = clusterOfAdminSecret(name);
     if (cluster !== undefined && caOf(change.previous) !== caOf(change.object))

@@ -101,7 +101,7 @@ describe("the class of a cluster", () => {
   ]);
   const { settings } = observeBlue();
   const v2 = { class: "standard-v2", namespace: "marina-system", controlPlaneReplicas: 1 };
-  const remapped = { classes: twoClasses, settings: { ...settings, plans: { default: v2 } } };
+  const remapped = { classes: twoClasses, settings: { ...settings, servicePlans: { default: v2 } } };
 
   test("stays when the plan is mapped to another one, so that a release causes no rollout", () => {
     expect(topologyOf(observeBlue(remapped))).toMatchObject({
@@ -153,29 +153,29 @@ describe("the worker subnet", () => {
     const decision = decideChildren(observed, undefined, CLUSTER_ID, NOW);
     return decision.ok ? decision.subnet : decision.problem.reason;
   };
-  const noLock = { own: undefined, taken: new Set(["10.64.0.0/24"]) };
+  const unallocated = { own: undefined, taken: new Set(["10.64.0.0/24"]) };
   const withStatus = aCluster({}, { status: { workerSubnet: "10.64.2.0/24" } });
 
-  test("is the one of its lock, whatever the status says", () => {
+  test("is the one of its allocation, whatever the status says", () => {
     expect(subnetOf(observeBlue({ cluster: withStatus }))).toBe("10.64.3.0/24");
   });
-  test("without a lock is the one of its status", () => {
-    expect(subnetOf(observeBlue({ cluster: withStatus, locks: noLock }))).toBe("10.64.2.0/24");
+  test("without an allocation is the one of its status", () => {
+    expect(subnetOf(observeBlue({ cluster: withStatus, subnets: unallocated }))).toBe("10.64.2.0/24");
   });
-  test("without lock and status is the one of the live topology", () => {
+  test("without allocation and status is the one of the live topology", () => {
     const variables = [{ name: "workerSubnet", value: "10.64.1.0/24" }];
-    expect(subnetOf(observeBlue({ locks: noLock, capiFacts: { variables } }))).toBe("10.64.1.0/24");
+    expect(subnetOf(observeBlue({ subnets: unallocated, capiFacts: { variables } }))).toBe("10.64.1.0/24");
   });
   test("is never one of another cluster", () => {
-    const locks = { own: undefined, taken: new Set(["10.64.2.0/24"]) };
-    expect(subnetOf(observeBlue({ cluster: withStatus, locks }))).toBe("NoFreeSubnet");
+    const subnets = { own: undefined, taken: new Set(["10.64.2.0/24"]) };
+    expect(subnetOf(observeBlue({ cluster: withStatus, subnets }))).toBe("NoFreeSubnet");
   });
   test("is a free one for a new cluster, and a problem when none is left", () => {
     const all = ["10.64.0.0/24", "10.64.1.0/24", "10.64.2.0/24", "10.64.3.0/24"];
     const three = { own: undefined, taken: new Set(all.slice(0, 3)) };
-    expect(subnetOf(observeBlue({ capi: undefined, locks: three }))).toBe("10.64.3.0/24");
+    expect(subnetOf(observeBlue({ capi: undefined, subnets: three }))).toBe("10.64.3.0/24");
     const full = { own: undefined, taken: new Set(all) };
-    expect(subnetOf(observeBlue({ capi: undefined, locks: full }))).toBe("NoFreeSubnet");
+    expect(subnetOf(observeBlue({ capi: undefined, subnets: full }))).toBe("NoFreeSubnet");
   });
 });
 
@@ -231,15 +231,15 @@ describe("a cluster that its class did not make, whose plan has another class si
   const replanned: ObservedCluster = {
     ...blue,
     classes: new Map([...blue.classes, ["marina-system/standard-v2", CAPABLE]]),
-    settings: { ...blue.settings, plans: { default: plan } },
+    settings: { ...blue.settings, servicePlans: { default: plan } },
   };
-  const marked = { ...blue.locks, own: blue.locks.own && { ...blue.locks.own, capiUid: "capi-uid" } };
+  const marked = { ...blue.subnets, own: blue.subnets.own && { ...blue.subnets.own, capiUid: "capi-uid" } };
 
   test.each([
     { what: "gets that one, for it was never made", change: {}, status: {}, name: "standard-v2" },
     {
       what: "keeps its class, for it was made before",
-      change: { locks: marked },
+      change: { subnets: marked },
       status: {},
       name: "standard-v1",
     },

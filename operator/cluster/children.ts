@@ -17,7 +17,7 @@ import { composeCapiCluster, type DesiredCluster, findUnsupported } from "../cap
 import { findExpired } from "../expiry/expiry.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { composeNameElsewhere, composeNameTaken, composeOwnerReference } from "../identity/ownership.ts";
-import { chooseSubnet, findNetworkProblem } from "../subnets/allocate.ts";
+import { chooseSubnet, findNetworkProblem } from "../subnets/range.ts";
 import { wasProvisioned } from "./loss.ts";
 import {
   chooseNetwork,
@@ -56,7 +56,7 @@ export type Decision =
       ok: false;
       problem: Problem;
       target: string | undefined;
-      /** It is accepted and waits: the platform can support it one day. */
+      /** No person has to act on it: the cluster waits until the platform supports it. */
       isWait?: boolean;
     };
 
@@ -78,7 +78,7 @@ export function decideChildren(
   if (termsProblem !== undefined && observed.capi === undefined)
     return { ok: false, problem: termsProblem, target: undefined };
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
-  const known = Object.hasOwn(settings.plans, planName) ? settings.plans[planName] : undefined;
+  const known = Object.hasOwn(settings.servicePlans, planName) ? settings.servicePlans[planName] : undefined;
   const servicePlan = known ?? retainServicePlan(observed);
   if (servicePlan === undefined)
     return { ok: false, problem: composeUnknownPlan(observed, planName), target: undefined };
@@ -224,15 +224,15 @@ function fail(reason: string, message: string, target?: string): Decision {
 }
 
 /**
- * The subnet that the cluster has: by its lock, its status, or the live topology; otherwise a free one. Undefined = none is
+ * The subnet that the cluster has: by its allocation, its status, or the live topology; otherwise a free one. Undefined = none is
  * free.
  */
 function chooseOwnSubnet(observed: ObservedCluster, id: string): string | undefined {
-  const { locks, cluster, capi, settings } = observed;
-  if (locks.own !== undefined) return locks.own.subnet;
+  const { subnets, cluster, capi, settings } = observed;
+  if (subnets.own !== undefined) return subnets.own.subnet;
   const known = cluster.status?.workerSubnet ?? capi?.state.workerSubnet;
-  if (known !== undefined) return locks.taken.has(known) ? undefined : known;
-  return chooseSubnet(settings.subnetRange, locks.taken, id);
+  if (known !== undefined) return subnets.taken.has(known) ? undefined : known;
+  return chooseSubnet(settings.subnetRange, subnets.taken, id);
 }
 
 /** A class whose name is too long for a label is selected by its plan. */

@@ -10,7 +10,7 @@ describe("the class of an upgrade lacks what the cluster uses", () => {
       ["marina-system/standard-v1", makeClass()],
       ["marina-system/standard-v2", makeClass(ALL_VARIABLES.filter((name) => !names.includes(name)))],
     ]),
-    settings: { ...running.observed.settings, plans: { default: v2 } },
+    settings: { ...running.observed.settings, servicePlans: { default: v2 } },
   });
   const withWish = (spec: Parameters<typeof aCluster>[0]) =>
     aCluster(spec)

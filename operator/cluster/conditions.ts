@@ -5,7 +5,7 @@ import {
   type Problem,
 } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType, ClusterPhase } from "../../shared/crd/cluster.ts";
-import { clipConditionMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
+import { INFRASTRUCTURE_LOST, truncateConditionMessage } from "../../shared/crd/conditions.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { listNames } from "../../shared/program/wording.ts";
 import { explainRejection, PAUSED } from "../capi/tenant-messages.ts";
@@ -48,7 +48,7 @@ export interface Facts {
   observed: ObservedCluster;
   upgrade: RequestedUpgrade | undefined;
   problem: Problem | undefined;
-  /** What an accepted cluster waits for before anything of it is made. */
+  /** What a cluster without a problem waits for before anything of it is made. */
   wait: Problem | undefined;
   /** Parts that are not applied although everything else is. */
   unapplied: readonly (Problem & { field: string })[];
@@ -73,7 +73,7 @@ export function clusterCondition(
   reason: string,
   message: string,
 ): ClusterCondition {
-  return { type, status, reason, message: clipConditionMessage(message) };
+  return { type, status, reason, message: truncateConditionMessage(message) };
 }
 
 /**

@@ -69,9 +69,9 @@ describe.each<[string, ClusterFixture]>([
   const writes = writesOf(start);
   const done = writes.at(-1)?.after ?? start;
 
-  test("has made these, the lock before the cluster and the uid in it after it", () => {
+  test("has made these, the allocation before the cluster and the uid in it after it", () => {
     expect(writes.map(({ name }) => name)).toEqual([...CREATION, ...writes.slice(6).map(() => "status")]);
-    expect(done.observed.locks.own).toMatchObject({ clusterId: CLUSTER_ID, capiUid: "uid-capi" });
+    expect(done.observed.subnets.own).toMatchObject({ clusterId: CLUSTER_ID, capiUid: "uid-capi" });
   });
 
   test.each(writes.map((write, index) => [index + 1, write.name, write] as const))(
@@ -90,7 +90,7 @@ describe.each<[string, ClusterFixture]>([
 });
 
 test.each(writesOf(aCluster()).map((write, index) => [index + 1, write.name, write] as const))(
-  "what Cluster API made is created again when it is lost before the lock has its uid, and never after: write %i, %s",
+  "what Cluster API made is created again when it is lost before the allocation has its uid, and never after: write %i, %s",
   (index, _, write) => {
     const isNoted = index >= CREATION.indexOf("patch configmaps") + 1;
     const lost = restarted(write).with({ capi: undefined });

@@ -61,15 +61,15 @@ function named(fixture: ClusterFixture): ClusterFixture {
 
 /** What the memory of a cluster was before it lost its Cluster API cluster. */
 function withoutMemory(fixture: ClusterFixture): ClusterFixture {
-  const { own } = fixture.observed.locks;
-  const locks = { ...fixture.observed.locks, own: own && { ...own, capiUid: undefined } };
-  return fixture.with({ locks });
+  const { own } = fixture.observed.subnets;
+  const subnets = { ...fixture.observed.subnets, own: own && { ...own, capiUid: undefined } };
+  return fixture.with({ subnets });
 }
 
-test("what Cluster API has made is remembered in the lock of the subnet, after it was made and once", () => {
+test("what Cluster API has made is recorded in the allocation of the subnet, after it was made and once", () => {
   expect(stepsOf(aCluster().plan())).toEqual(["create configmaps", "apply clusters"]);
   expect(stepsOf(created().plan())).toEqual(["patch configmaps"]);
-  expect(remembered().observed.locks.own?.capiUid).toBe(created().capiObject().metadata.uid);
+  expect(remembered().observed.subnets.own?.capiUid).toBe(created().capiObject().metadata.uid);
   expect(stepsOf(remembered().plan())).toEqual([]);
 });
 
@@ -87,10 +87,10 @@ describe("lost", () => {
     ["the cluster, while it was created", withoutCapi(remembered())],
     ["the cluster, when it was ready", withoutCapi(ready())],
     [
-      "the cluster and the lock, when it was ready",
-      withoutCapi(ready()).with({ locks: { own: undefined, taken: new Set() } }),
+      "the cluster and the allocation, when it was ready",
+      withoutCapi(ready()).with({ subnets: { own: undefined, taken: new Set() } }),
     ],
-    ["the cluster and what the lock remembers, when it was ready", withoutMemory(withoutCapi(ready()))],
+    ["the cluster and what the allocation records, when it was ready", withoutMemory(withoutCapi(ready()))],
     ["the cluster, in an upgrade", withoutCapi(upgrading())],
     ["the cluster, while it is suspended", withoutCapi(ready().withSpec({ suspend: true }).reconciled())],
     [
@@ -128,7 +128,7 @@ describe("lost", () => {
 
 test.each<[string, ClusterFixture]>([
   [
-    "whose lock was taken and whose Cluster API cluster was not made yet",
+    "whose subnet was allocated and whose Cluster API cluster was not made yet",
     withoutCapi(withoutMemory(created())),
   ],
   [
@@ -237,7 +237,7 @@ test("a cluster that comes back is adopted, and its subnet remembers it", () => 
     metadata: { ...object.metadata, uid: "uid-restored", ownerReferences: [] },
   });
   const back = restored.reconciled();
-  expect(back.observed.locks.own?.capiUid).toBe("uid-restored");
+  expect(back.observed.subnets.own?.capiUid).toBe("uid-restored");
   expect(back.observed.cluster.status).toMatchObject({ phase: "Ready" });
 });
 

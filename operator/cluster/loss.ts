@@ -8,7 +8,7 @@ import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { listNames } from "../../shared/program/wording.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { displayNameOf, isRecreationRequested } from "../identity/identity.ts";
-import { composeCapiUidStep } from "../subnets/lock.ts";
+import { composeCapiUidStep } from "../subnets/allocation.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /**
@@ -54,31 +54,31 @@ export function planRecreation(observed: ObservedCluster): Step | undefined {
   return { verb: "delete", kind: capiClusterKind, namespace, name, uid };
 }
 
-/** The lock of the subnet records what was made: without it a loss before the first status looks like a creation. */
-export function planCapiUidRecord({ capi, locks, settings }: ObservedCluster): Step[] {
+/** The allocation of the subnet records what was made: without it a loss before the first status looks like a creation. */
+export function planCapiUidRecord({ capi, subnets, settings }: ObservedCluster): Step[] {
   const { uid } = capi?.object.metadata ?? {};
-  if (uid === undefined || locks.own === undefined || locks.own.capiUid === uid) return [];
-  return [composeCapiUidStep(settings.platformNamespace, locks.own, uid)];
+  if (uid === undefined || subnets.own === undefined || subnets.own.capiUid === uid) return [];
+  return [composeCapiUidStep(settings.platformNamespace, subnets.own, uid)];
 }
 
 /** The annotation of a loss that is over: the same annotation in a later backup must not count again. */
 export function findHandledRecreation(observed: ObservedCluster): string[] {
   const { cluster, capi } = observed;
-  const isOver = identityOf(cluster) === "confirmed" && capi !== undefined && !isBeingLost(observed);
+  const isOver = identityOf(cluster) === "accepted" && capi !== undefined && !isBeingLost(observed);
   return isOver && cluster.metadata.annotations?.[ANNOTATION_RECREATE] !== undefined
     ? [ANNOTATION_RECREATE]
     : [];
 }
 
 /**
- * Whether the cluster was provisioned once: by its status, the lock of its subnet, or the records of Marina's API server. An id that
+ * Whether the cluster was provisioned once: by its status, the allocation of its subnet, or the records of Marina's API server. An id that
  * is not confirmed yet does not count; for the right to a name it does (`mayOwnName`).
  */
-export function wasProvisioned({ cluster, locks }: ObservedCluster): boolean {
+export function wasProvisioned({ cluster, subnets }: ObservedCluster): boolean {
   return (
     identityOf(cluster) === "known" ||
     cluster.status?.firstReadyAt !== undefined ||
-    locks.own?.capiUid !== undefined
+    subnets.own?.capiUid !== undefined
   );
 }
 

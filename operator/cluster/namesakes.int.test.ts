@@ -63,16 +63,16 @@ async function openRun(id: string, status: object, capi?: CapiCluster, foreign?:
   const { client, namespace } = api;
   const metadata = { namespace, name };
   const made = await client.create(clusterKind, { metadata, spec: idleClusterSpec }, TEST);
-  const plans = { default: { ...CLASS, class: CLASS.name, controlPlaneReplicas: 1 } };
+  const servicePlans = { default: { ...CLASS, class: CLASS.name, controlPlaneReplicas: 1 } };
   const deps = {
     ...makeRunDeps(client, () => new Date(Date.now() + LATER_MS)),
-    settings: { ...settings, plans },
+    settings: { ...settings, servicePlans },
   };
   const { caches } = deps;
   const labels = { [LABEL_ORG_ID]: randomUUID(), [LABEL_ID]: id };
   showPlatform(caches, { name: namespace, labels }, { name: CLASS.name });
   const capiUid = capi?.metadata.uid;
-  caches.subnetLocks.set({
+  caches.subnetAllocations.set({
     apiVersion: "v1",
     kind: "ConfigMap",
     metadata: { name: "subnet-10-64-3-0", labels: { [LABEL_CLUSTER_ID]: id } },

@@ -3,7 +3,7 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_IDENTITY, LABEL_CLUSTER_ID, LABEL_ID } from "../../shared/crd/names.ts";
 import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
 import { createStore } from "../../shared/kube/store.ts";
-import { INDEX_LOCK_OWNER } from "../indexes.ts";
+import { INDEX_SUBNET_OWNER } from "../indexes.ts";
 import { decideChildren } from "./children.ts";
 import { isNameTakenAmong } from "./namesakes.ts";
 import { reconcileCluster } from "./reconcile.ts";
@@ -31,13 +31,13 @@ const made = { status: { firstReadyAt: secondsAgo(60) } };
 const restored = { [ANNOTATION_IDENTITY]: "known other-uid" };
 const GONE = { deletionTimestamp: secondsAgo(60), finalizers: ["example.com/keeps"] };
 
-/** The lock of a cluster's subnet, and what was made on it. */
+/** The allocation of a cluster's subnet, and what was made on it. */
 function locksOf(capiUid?: string) {
-  const locks = createStore<ConfigMap>({ [INDEX_LOCK_OWNER]: () => [CLUSTER_ID] });
+  const allocations = createStore<ConfigMap>({ [INDEX_SUBNET_OWNER]: () => [CLUSTER_ID] });
   const metadata = { name: "subnet-10-64-3-0", labels: { [LABEL_CLUSTER_ID]: CLUSTER_ID } };
   const data = { subnet: "10.64.3.0/24", ...(capiUid && { engine: capiUid }) };
-  locks.set({ apiVersion: "v1", kind: "ConfigMap", metadata, data });
-  return locks;
+  allocations.set({ apiVersion: "v1", kind: "ConfigMap", metadata, data });
+  return allocations;
 }
 
 describe("on infrastructure where clusters of one name would be one, the name of a new cluster", () => {
@@ -89,7 +89,7 @@ describe("a cluster whose name is another Namespace's", () => {
     const observed = observeBlue({
       ...elsewhere,
       classes: SHARED,
-      locks: { own: undefined, taken: new Set() },
+      subnets: { own: undefined, taken: new Set() },
     });
     const plan = reconcileCluster({ ...observed, cluster: aCluster({}, { status: {} }) }, NOW);
     expect([plan.apply, plan.remove]).toEqual([[], []]);

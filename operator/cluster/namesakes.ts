@@ -10,18 +10,20 @@ import type { Store } from "../../shared/kube/store.ts";
 import { elapsedMs, formatTime } from "../../shared/program/time.ts";
 import type { RunContext } from "../caches.ts";
 import { isFinalized } from "../identity/identity.ts";
-import { INDEX_LOCK_OWNER } from "../indexes.ts";
-import { LABEL_LOCK, readLock } from "../subnets/lock.ts";
+import { INDEX_SUBNET_OWNER } from "../indexes.ts";
+import { LABEL_LOCK, readAllocation } from "../subnets/allocation.ts";
 
-type Locks = Pick<Store<ConfigMap>, "byIndex">;
+type Subnets = Pick<Store<ConfigMap>, "byIndex">;
 
 /** Whether the name of a Cluster that Cluster API does not know yet is another Namespace's, by the caches. */
 export function isNameTakenElsewhere(
-  caches: Record<"clusters" | "capiClusters", Pick<Store<KubeObject>, "list">> & { subnetLocks: Locks },
+  caches: Record<"clusters" | "capiClusters", Pick<Store<KubeObject>, "list">> & {
+    subnetAllocations: Subnets;
+  },
   cluster: Cluster,
 ): boolean {
-  const { clusters, capiClusters, subnetLocks } = caches;
-  return isNameTakenAmong(cluster, clusters.list(), capiClusters.list(), subnetLocks);
+  const { clusters, capiClusters, subnetAllocations } = caches;
+  return isNameTakenAmong(cluster, clusters.list(), capiClusters.list(), subnetAllocations);
 }
 
 /**
@@ -33,14 +35,14 @@ export function isNameTakenAmong(
   cluster: Cluster,
   clusters: readonly (KubeObject & Pick<Cluster, "status">)[],
   capiClusters: readonly KubeObject[],
-  locks: Locks,
+  allocations: Subnets,
 ): boolean {
   const { metadata } = cluster;
   const isNamesake = (other: KubeObject) =>
     other.metadata.name === metadata.name && other.metadata.namespace !== metadata.namespace;
   if (capiClusters.some(isNamesake)) return true;
-  const otherOwners = clusters.filter((other) => isNamesake(other) && mayOwnName(other, locks));
-  return mayOwnName(cluster, locks)
+  const otherOwners = clusters.filter((other) => isNamesake(other) && mayOwnName(other, allocations));
+  return mayOwnName(cluster, allocations)
     ? otherOwners.some((other) => isOlder(other.metadata, metadata))
     : otherOwners.length > 0;
 }
@@ -49,14 +51,14 @@ export function isNameTakenAmong(
  * Whether the name of a Cluster may be its own: it was provisioned (`wasProvisioned`), or its id, as from a backup, is not
  * confirmed yet. The name of what is gone, or is a duplicate, is not.
  */
-function mayOwnName(cluster: KubeObject & Pick<Cluster, "status">, locks: Locks): boolean {
+function mayOwnName(cluster: KubeObject & Pick<Cluster, "status">, allocations: Subnets): boolean {
   if (isFinalized(cluster) || identityOf(cluster) === "refused") return false;
   const id = idOf(cluster);
   return (
     cluster.status?.firstReadyAt !== undefined ||
     ["known", "unconfirmed"].includes(identityOf(cluster)) ||
     (id !== undefined &&
-      locks.byIndex(INDEX_LOCK_OWNER, id).some((lock) => readLock(lock)?.capiUid !== undefined))
+      allocations.byIndex(INDEX_SUBNET_OWNER, id).some((one) => readAllocation(one)?.capiUid !== undefined))
   );
 }
 

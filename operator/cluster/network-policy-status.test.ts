@@ -14,7 +14,7 @@ const STATUSES = ["True", "False", "Unknown"] as const;
 type Status = (typeof STATUSES)[number];
 
 const REJECTED = { applyFailure: { kind: "rejected" as const, message: "spec: Invalid value" } };
-const WITHOUT_PLANS = { settings: { ...settings, plans: {} } };
+const WITHOUT_PLANS = { settings: { ...settings, servicePlans: {} } };
 interface ClusterProblem {
   reason: string;
   spec: Partial<ClusterSpec>;

@@ -48,9 +48,9 @@ export function chooseNetworkRules(
       ? composeUnsupported(classRef.name, "a rate limit of the API server")
       : undefined;
   return {
-    authorizedCIDRs: isListKept ? readLive(observed, "authorizedCIDRs") : wanted,
+    authorizedCIDRs: isListKept ? readLiveRule(observed, "authorizedCIDRs") : wanted,
     apiServerRateLimit:
-      limitProblem === undefined ? apiServerRateLimit : readLive(observed, "apiServerRateLimit"),
+      limitProblem === undefined ? apiServerRateLimit : readLiveRule(observed, "apiServerRateLimit"),
     listProblem: listProblem ?? lack,
     limitProblem,
   };
@@ -111,7 +111,7 @@ export type RulesState = "sent" | "unsent" | "waiting";
 export function decideRulesState(observed: ObservedCluster, desired: CapiCluster): RulesState {
   const { cluster, capi } = observed;
   const isSent = (["authorizedCIDRs", "apiServerRateLimit"] as const).every((name) =>
-    isDeepStrictEqual(readVariable(desired, name), readLive(observed, name)),
+    isDeepStrictEqual(readVariable(desired, name), readLiveRule(observed, name)),
   );
   if (!isSuspended(cluster)) return isSent ? "sent" : "unsent";
   if (capi === undefined) return "unsent";
@@ -158,7 +158,7 @@ function mayHaveFormerRules(observed: ObservedCluster): boolean {
   return status !== "True" && observed.cluster.status?.firstReadyAt !== undefined;
 }
 
-function readLive<Name extends "authorizedCIDRs" | "apiServerRateLimit">(
+function readLiveRule<Name extends "authorizedCIDRs" | "apiServerRateLimit">(
   { capi }: ObservedCluster,
   name: Name,
 ): DesiredCluster[Name] {
@@ -232,7 +232,7 @@ export function findRulesEvidence(observed: ObservedCluster): "inForce" | "reque
   }
   const sortOthers = (list: Iterable<string>) =>
     [...list].filter((network) => network !== workerSubnet).sort();
-  const networks = sortOthers(readLive(observed, "authorizedCIDRs") ?? []);
+  const networks = sortOthers(readLiveRule(observed, "authorizedCIDRs") ?? []);
   return lists.some((list) => isDeepStrictEqual(sortOthers(list), networks)) ? evidence : undefined;
 }
 
@@ -269,7 +269,7 @@ function hasRules(cluster: ObservedCluster["cluster"]): boolean {
 /** Whether a cluster that was made has no network rules, and is to have none. */
 export function isWithoutRules(observed: ObservedCluster): boolean {
   if (observed.capi === undefined || hasRules(observed.cluster) || mayHaveFormerRules(observed)) return false;
-  const live = [readLive(observed, "authorizedCIDRs"), readLive(observed, "apiServerRateLimit")];
+  const live = [readLiveRule(observed, "authorizedCIDRs"), readLiveRule(observed, "apiServerRateLimit")];
   return live.every((rule) => rule === undefined);
 }
 

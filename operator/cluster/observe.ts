@@ -23,15 +23,15 @@ import { findTenantFailure, type TenantFailure } from "../cluster-access/status.
 import { type NamespaceState, observeNamespace } from "../expiry/expiry.ts";
 import { findDuplicateName, findOlderDuplicate } from "../identity/identity.ts";
 import { findCapi, findPoolObjects, type OwnCapi } from "../identity/ownership.ts";
-import { INDEX_CLUSTER, INDEX_LOCK_OWNER } from "../indexes.ts";
+import { INDEX_CLUSTER, INDEX_SUBNET_OWNER } from "../indexes.ts";
 import { findClusterOverQuota } from "../quota/observe.ts";
-import type { SubnetRange } from "../subnets/allocate.ts";
-import { compareLocks, readLock, type SubnetLock } from "../subnets/lock.ts";
-import type { AccessAttempts, TenantFindings } from "../tenant/tenant-memory.ts";
+import { type Allocation, compareAllocations, readAllocation } from "../subnets/allocation.ts";
+import type { SubnetRange } from "../subnets/range.ts";
+import type { AccessAttempts, TenantFindings } from "../tenant/tenant-findings.ts";
 import { isNameTakenElsewhere } from "./namesakes.ts";
 import type { ProbeResult } from "./probe.ts";
 
-/** What `spec.plan` names: the cluster class and its settings. The terms that its clusters are billed by are its package. */
+/** What `spec.plan` names: a cluster class, and what its clusters get. The terms that its clusters are billed by are its package. */
 export interface ServicePlan {
   class: string;
   namespace: string;
@@ -40,9 +40,10 @@ export interface ServicePlan {
   credentials?: readonly string[] | undefined;
 }
 
+/** What the operator is configured with for clusters. */
 export interface ClusterSettings {
   platformNamespace: string;
-  plans: Readonly<Record<string, ServicePlan>>;
+  servicePlans: Readonly<Record<string, ServicePlan>>;
   subnetRange: SubnetRange;
   /** Networks that may always reach every API endpoint. While empty, no cluster may have authorized CIDRs. */
   platformCIDRs: readonly string[];
@@ -123,8 +124,8 @@ export interface ObservedCluster {
   classes: ClassLookup;
   catalogue: VersionCatalogue;
   packages: Packages;
-  /** This cluster's subnet; while it has none, those in use. */
-  locks: { own: SubnetLock | undefined; taken: ReadonlySet<string> };
+  /** The allocation of this cluster; while it has none, the subnets that are taken. */
+  subnets: { own: Allocation | undefined; taken: ReadonlySet<string> };
   /** The last probe of the endpoint; undefined = not probed yet. */
   probe: ProbeResult | undefined;
   /** What the provider says of its object; undefined = not read. */
@@ -195,7 +196,7 @@ export function observeCluster(
     classes: caches.readClasses(),
     catalogue: caches.readCatalogue(),
     packages: caches.readPackages(),
-    locks: observeLocks(caches, idOf(cluster), cluster.status?.workerSubnet),
+    subnets: observeSubnets(caches, idOf(cluster), cluster.status?.workerSubnet),
     probe: processState.probe,
     infrastructure: undefined,
     addOns: observeAddOnStates(caches, key, capi, processState.addOnObstacles),
@@ -247,18 +248,18 @@ function observePool(
 
 /**
  * Two operators at once may have taken two subnets for one cluster. Then its status decides, and before there is one the
- * older lock; the other is released later. The subnets of others matter only to a cluster that has none.
+ * older allocation; the other is released later. The subnets of others matter only to a cluster that has none.
  */
-function observeLocks(
+function observeSubnets(
   caches: Caches,
   clusterId: string | undefined,
   known: string | undefined,
-): ObservedCluster["locks"] {
-  const { subnetLocks } = caches;
-  const objects = clusterId === undefined ? [] : subnetLocks.byIndex(INDEX_LOCK_OWNER, clusterId);
-  const ownLocks = objects.flatMap((configMap) => readLock(configMap) ?? []).sort(compareLocks);
-  const own = ownLocks.find((lock) => lock.subnet === known) ?? ownLocks[0];
+): ObservedCluster["subnets"] {
+  const { subnetAllocations } = caches;
+  const objects = clusterId === undefined ? [] : subnetAllocations.byIndex(INDEX_SUBNET_OWNER, clusterId);
+  const ofCluster = objects.flatMap((configMap) => readAllocation(configMap) ?? []).sort(compareAllocations);
+  const own = ofCluster.find(({ subnet }) => subnet === known) ?? ofCluster[0];
   if (own !== undefined) return { own, taken: new Set([own.subnet]) };
-  const locks = subnetLocks.list().flatMap((other) => readLock(other) ?? []);
-  return { own: undefined, taken: new Set(locks.map((lock) => lock.subnet)) };
+  const all = subnetAllocations.list().flatMap((other) => readAllocation(other) ?? []);
+  return { own: undefined, taken: new Set(all.map(({ subnet }) => subnet)) };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { clipStatusMessage } from "../../shared/crd/conditions.ts";
+import { truncateStatusMessage } from "../../shared/crd/conditions.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { makePool, START } from "../testing.ts";
@@ -88,7 +88,7 @@ describe("a cluster restored from a backup, whose Cluster API Cluster runs", () 
     const names = Array.from({ length: 100 }, (_, index) => `${"a".repeat(36)}-${index}`);
     const { message } = composeMissingPools(names);
     expect(message).toMatch(/^Cluster API runs 100 node pools missing here: .*, and 94 more\. /);
-    expect(clipStatusMessage(message)).toBe(message);
+    expect(truncateStatusMessage(message)).toBe(message);
   });
 
   test("is owned by the new Cluster at once, and taken over only with its pools", () => {

@@ -9,7 +9,7 @@ import { readVariable } from "../capi/cluster-state.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
 import { type DesiredPool, readLivePools } from "../capi/worker-pool.ts";
 import { isExpiredPool } from "../expiry/expiry.ts";
-import { displayNameOf, isAccepted, isDeleting } from "../identity/identity.ts";
+import { displayNameOf, isDeleting, mayBeMade } from "../identity/identity.ts";
 import { findPresentNodes } from "../identity/released-count.ts";
 import { composeDesiredPool, limitGrowth } from "../node-pool/children.ts";
 import { measurePool } from "../node-pool/progress.ts";
@@ -67,7 +67,7 @@ function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Dat
   const { metadata } = one.pool;
   const mustStay =
     metadata.deletionTimestamp === undefined || findPoolRemovalWait(observed, one, now) !== undefined;
-  return mustStay && isAccepted(one) && !one.capiDeleting && one.olderDuplicate === undefined;
+  return mustStay && mayBeMade(one) && !one.capiDeleting && one.olderDuplicate === undefined;
 }
 
 /** Why a pool is not as specified in the topology although it may be. Without its taints a new one would take Pods that it is not meant for. */

@@ -142,8 +142,9 @@ test("an upgrade goes one minor at a time and records its end", () => {
 test("a new class of a plan is applied with the next upgrade, not before", () => {
   const ready = aCluster().ready();
   const classes = new Map([...ready.observed.classes, ["marina-system/standard-v2", makeClass()]]);
-  const plans = { default: { class: "standard-v2", namespace: "marina-system", controlPlaneReplicas: 1 } };
-  const mapped = ready.with({ classes, settings: { ...ready.observed.settings, plans } });
+  const v2 = { class: "standard-v2", namespace: "marina-system", controlPlaneReplicas: 1 };
+  const settings = { ...ready.observed.settings, servicePlans: { default: v2 } };
+  const mapped = ready.with({ classes, settings });
   expect(stepsOf(mapped.plan())).toEqual([]);
   expect(topologyOf(mapped.withSpec({ version: "1.35" }).plan())?.classRef.name).toBe("standard-v2");
 });

@@ -18,7 +18,7 @@ import {
   isSuspended,
   readIdentity,
 } from "../identity/identity.ts";
-import { planSubnetAllocation, planSubnetRelease } from "../subnets/lock.ts";
+import { planSubnetAllocation, planSubnetRelease } from "../subnets/allocation.ts";
 import { planSecretRemoval } from "../tenant/secret-role.ts";
 import { type Decision, decideChildren, planPause, planResume } from "./children.ts";
 import { composeBegunUpgrade, composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
@@ -107,7 +107,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   };
 }
 
-/** What a person has to solve, or what an accepted cluster waits for until the platform supports it. */
+/** What a person has to solve, or what the cluster waits for until the platform supports it. */
 function chooseProblem(
   decision: Decision,
   rejection: RejectionReport,
@@ -162,40 +162,40 @@ function planSuspension({ cluster, capi }: ObservedCluster, pending: Steps): Ste
   return { ...pending, apply: [...planResume(capi?.object), ...pending.apply] };
 }
 
-/** The lock of the subnet first: no Cluster API object is created before its network is certain. */
+/** The allocation of the subnet first: no Cluster API object is created before its network is certain. */
 function planSteps(
   observed: ObservedCluster,
   decision: Decision & { ok: true },
   id: string,
   now: Date,
 ): Steps {
-  const { capi, locks, settings } = observed;
+  const { capi, subnets, settings } = observed;
   const desired = decision.capiCluster;
-  const lock =
-    locks.own === undefined ? [planSubnetAllocation(settings.platformNamespace, decision.subnet, id)] : [];
-  if (capi?.state.deleting) return { apply: lock, remove: [] };
+  const allocation =
+    subnets.own === undefined ? [planSubnetAllocation(settings.platformNamespace, decision.subnet, id)] : [];
+  if (capi?.state.deleting) return { apply: allocation, remove: [] };
   const recreation = planRecreation(observed);
-  if (recreation !== undefined) return { apply: lock, remove: [recreation] };
+  if (recreation !== undefined) return { apply: allocation, remove: [recreation] };
   // Cluster API would take over the CA of an earlier cluster of this name, and lose it a moment later.
-  if (observed.hasFormerCa) return { apply: lock, remove: [], waitMs: FORMER_CA_WAIT_MS };
+  if (observed.hasFormerCa) return { apply: allocation, remove: [], waitMs: FORMER_CA_WAIT_MS };
   const ours = new Set(desired.spec?.topology?.workers?.machineDeployments?.map((pool) => pool.name));
   const waitMs = capi === undefined ? findPoolWait(observed, ours, now) : undefined;
-  if (waitMs !== undefined) return { apply: lock, remove: [], waitMs };
+  if (waitMs !== undefined) return { apply: allocation, remove: [], waitMs };
   if (findMissingPools(observed).length > 0)
-    return { apply: [...lock, ...planAdoption(observed)], remove: [] };
+    return { apply: [...allocation, ...planAdoption(observed)], remove: [] };
   if (!isApplied(desired, capi?.object)) {
     // One that is gone meanwhile is not made again: it is lost, or its deletion goes on.
     const precondition = capi === undefined ? { isNew: true } : { uid: capi.object.metadata.uid };
     return {
-      apply: [...lock, { verb: "apply", kind: capiClusterKind, object: desired, ...precondition }],
+      apply: [...allocation, { verb: "apply", kind: capiClusterKind, object: desired, ...precondition }],
       remove: [],
     };
   }
   const foreign = capi?.state.poolNames.find((name) => !ours.has(name));
   const object = capi?.object;
-  if (foreign === undefined || object === undefined) return { apply: lock, remove: [] };
+  if (foreign === undefined || object === undefined) return { apply: allocation, remove: [] };
   const event = composeForeignPoolEvent(observed, foreign);
-  return { apply: lock, remove: [{ ...planPoolEntryRemoval(object, foreign), event }] };
+  return { apply: allocation, remove: [{ ...planPoolEntryRemoval(object, foreign), event }] };
 }
 
 interface RejectionReport {
@@ -226,7 +226,7 @@ function findRejection(observed: ObservedCluster, now: Date): RejectionReport {
  * finalizer released, and the subnet free again, when its object and our pools have been observed to be deleted.
  */
 function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
-  const { cluster, capi, locks, settings } = observed;
+  const { cluster, capi, subnets, settings } = observed;
   if (!hasFinalizer(cluster.metadata)) return composePlan();
   const remove: Step[] = observed.pools
     .filter(({ pool }) => pool.metadata.deletionTimestamp === undefined)
@@ -245,10 +245,10 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
   const isFullyDeleted = capi === undefined && observed.pools.every(({ pool }) => isFinalized(pool));
   if (isFullyDeleted) {
     // The subnet of a cluster with an older duplicate belongs to that one.
-    const lock = observed.olderDuplicate === undefined ? locks.own : undefined;
+    const allocation = observed.olderDuplicate === undefined ? subnets.own : undefined;
     const { namespace = "", name } = cluster.metadata;
     remove.push(...planSecretRemoval(namespace, nameAdminSecret(name)));
-    if (lock !== undefined) remove.push(planSubnetRelease(settings.platformNamespace, lock));
+    if (allocation !== undefined) remove.push(planSubnetRelease(settings.platformNamespace, allocation));
     return composePlan({ remove, releaseFinalizer: true });
   }
   const input: StatusInput = { ...NOTHING_DECIDED, observed, problem: undefined };

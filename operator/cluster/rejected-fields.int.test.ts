@@ -50,7 +50,7 @@ async function makeCluster() {
   await client.create(capiClusterKind, { metadata, spec: { paused: true, topology } }, TEST);
 
   const deps = makeRunDeps(client, () => new Date());
-  deps.settings = { ...settings, plans: { default: plan } };
+  deps.settings = { ...settings, servicePlans: { default: plan } };
   const { caches } = deps;
   const labels = { [LABEL_ORG_ID]: randomUUID() };
   showPlatform(caches, { name: namespace, labels }, { name: "unused" });
@@ -81,8 +81,8 @@ async function makeCluster() {
         if (live !== undefined) caches.capiClusters.set(live);
         const platform = { namespace: settings.platformNamespace };
         const labelSelector = `${LABEL_CLUSTER_ID}=${id}`;
-        for (const lock of await client.listAll(configMapKind, { ...platform, labelSelector }))
-          caches.subnetLocks.set(lock);
+        for (const one of await client.listAll(configMapKind, { ...platform, labelSelector }))
+          caches.subnetAllocations.set(one);
         try {
           await runCluster(deps, objectKey(made), context);
           runs += 1;

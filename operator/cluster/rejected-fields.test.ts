@@ -29,8 +29,8 @@ const inPlan = (fixture: ClusterFixture) =>
     ...PACKAGES,
     settings: {
       ...fixture.observed.settings,
-      plans: {
-        ...fixture.observed.settings.plans,
+      servicePlans: {
+        ...fixture.observed.settings.servicePlans,
         gold: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 },
       },
     },

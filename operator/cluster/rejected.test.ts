@@ -79,7 +79,7 @@ describe("an apply that Cluster API does not accept", () => {
     });
     expect(rejected.plan()).toMatchObject({ apply: [], remove: [] });
     const { remove, releaseFinalizer } = rejected.deleting().plan();
-    const { name } = taken.observed.locks.own ?? {};
+    const { name } = taken.observed.subnets.own ?? {};
     expect(remove).toContainEqual(expect.objectContaining({ verb: "delete", kind: configMapKind, name }));
     expect([name, releaseFinalizer]).toEqual([expect.stringMatching(/^subnet-/), true]);
   });

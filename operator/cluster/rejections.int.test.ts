@@ -120,8 +120,8 @@ test("taints that Cluster API rejected are not sent again until their pools chan
   caches.clusters.set(cluster);
   const run = async () => {
     const labelSelector = `${LABEL_CLUSTER_ID}=${id}`;
-    const locks = await client.listAll(configMapKind, { ...platform, labelSelector });
-    for (const lock of locks) caches.subnetLocks.set(lock);
+    const allocations = await client.listAll(configMapKind, { ...platform, labelSelector });
+    for (const one of allocations) caches.subnetAllocations.set(one);
     await runCluster(deps, objectKey(cluster), makeRunContext(counting));
   };
   const setPool = (key: string) =>
@@ -130,7 +130,7 @@ test("taints that Cluster API rejected are not sent again until their pools chan
     );
 
   setPool("gpu");
-  // Its retry sees the lock of the subnet, which this attempt has made.
+  // Its retry sees the allocation of the subnet, which this attempt has made.
   await expect(run()).rejects.toThrow("configmaps");
   expect(sent).toEqual([true]);
   await run();

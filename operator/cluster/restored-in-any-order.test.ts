@@ -6,10 +6,10 @@ import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 import { stepsOf, topologyOf } from "./testing-plan.ts";
 
 const before = aCluster().withPools(makePool("web")).ready().reconciled();
-const noLocks = { own: undefined, taken: new Set<string>() };
+const noSubnets = { own: undefined, taken: new Set<string>() };
 
 /** The restored cluster, whose id Marina's API server knows, beside nothing else of the backup. */
-function restoredAlone(locks: ClusterFixture["observed"]["locks"]): ClusterFixture {
+function restoredAlone(subnets: ClusterFixture["observed"]["subnets"]): ClusterFixture {
   const { cluster } = aCluster().observed;
   const metadata = {
     ...cluster.metadata,
@@ -17,7 +17,7 @@ function restoredAlone(locks: ClusterFixture["observed"]["locks"]): ClusterFixtu
     labels: { [LABEL_ID]: CLUSTER_ID },
     annotations: { [ANNOTATION_IDENTITY]: "known uid-new" },
   };
-  return aCluster().with({ cluster: { ...cluster, metadata }, locks, probe: { ok: true, message: "" } });
+  return aCluster().with({ cluster: { ...cluster, metadata }, subnets, probe: { ok: true, message: "" } });
 }
 
 const PARTS: Record<string, (fixture: ClusterFixture) => ClusterFixture> = {
@@ -42,13 +42,13 @@ const orders = Object.keys(PARTS).flatMap((first) =>
 
 test.each(
   orders.flatMap((order) => [
-    { when: "11 minutes, with its lock", order, locks: before.observed.locks },
-    { when: "31 days, without its lock", order, locks: noLocks },
+    { when: "11 minutes, with its allocation", order, subnets: before.observed.subnets },
+    { when: "31 days, without its allocation", order, subnets: noSubnets },
   ]),
 )(
   "what is restored after $when in the order $order is adopted: nothing is made twice, no node goes, the subnet is the same",
-  ({ order, locks }) => {
-    let fixture = restoredAlone(locks);
+  ({ order, subnets }) => {
+    let fixture = restoredAlone(subnets);
     let isThere = false;
     const madeAgain: string[] = [];
     const poolsApplied = new Set(["web"]);
@@ -68,7 +68,7 @@ test.each(
       }
     }
     expect([madeAgain, [...poolsApplied]]).toEqual([[], ["web"]]);
-    const { cluster, capi, locks: end } = fixture.observed;
+    const { cluster, capi, subnets: end } = fixture.observed;
     const subnet = before.observed.cluster.status?.workerSubnet;
     expect(cluster.status).toMatchObject({ phase: "Ready", workerSubnet: subnet });
     expect(capi?.object.metadata.ownerReferences).toMatchObject([{ uid: "uid-new" }]);

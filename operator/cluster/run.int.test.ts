@@ -110,13 +110,13 @@ test("a deleted cluster waits for a Cluster API cluster that the cache does not 
   if (deleted === undefined) throw new Error("the cluster is not held");
   const id = randomUUID();
   const labels = { [LABEL_ID]: id, [LABEL_CLUSTER_ID]: id };
-  const lock = await client.create(
+  const allocation = await client.create(
     configMapKind,
     { metadata: { namespace, name: "subnet-10-64-3-0", labels }, data: { subnet: "10.64.3.0/24" } },
     TEST,
   );
   const deps = { ...makeDeps(), settings: { ...settings, platformNamespace: namespace } };
-  deps.caches.subnetLocks.set(lock);
+  deps.caches.subnetAllocations.set(allocation);
   deps.caches.clusters.set({
     ...deleted,
     metadata: { ...deleted.metadata, labels, finalizers: [HELD, FINALIZER] },
@@ -127,25 +127,25 @@ test("a deleted cluster waits for a Cluster API cluster that the cache does not 
       { metadata: { namespace, name: "demo", ownerReferences }, spec: PAUSED },
       TEST,
     );
-  const readLock = () => client.get(configMapKind, namespace, lock.metadata.name);
+  const readAllocation = () => client.get(configMapKind, namespace, allocation.metadata.name);
   const run = () => runCluster(deps, objectKey(deleted), makeContext(HELD));
 
   await makeCapi([composeOwnerReference(deleted)]);
   expect(await run()).toEqual({ requeueAfterMs: 2_000 });
   expect((await readCluster())?.metadata.finalizers).toEqual([HELD]);
-  expect(await readLock()).toBeDefined();
+  expect(await readAllocation()).toBeDefined();
 
   await removeCapiCluster(api, "demo");
   await expect.poll(() => client.get(capiClusterKind, namespace, "demo")).toBeUndefined();
   deps.topologyWrites.noteUnknownOutcome(objectKey(deleted), []);
   expect((await run())?.requeueAfterMs).toBeGreaterThan(2_000);
-  expect(await readLock()).toBeDefined();
+  expect(await readAllocation()).toBeDefined();
   await makeCapi([]);
   const restarted = { ...deps, topologyWrites: createTopologyWrites() };
   expect(await runCluster(restarted, objectKey(deleted), makeContext(HELD))).toEqual({
     requeueAfterMs: undefined,
   });
-  expect([await readCluster(), await readLock()]).toEqual([undefined, undefined]);
+  expect([await readCluster(), await readAllocation()]).toEqual([undefined, undefined]);
   await removeCapiCluster(api, "demo");
 });
 
@@ -231,7 +231,7 @@ test("a CA that its cache does not show is lost only when the Kubernetes API doe
     ]);
     if (found === undefined || capi === undefined) throw new Error("the cluster is gone");
     deps.caches.capiClusters.set(capi);
-    deps.caches.credentials.set({
+    deps.caches.issuedCredentials.set({
       apiVersion: "v1",
       kind: "Secret",
       metadata: {

@@ -66,7 +66,7 @@ async function runWith(
     metadata: { namespace, name: VERSION_CATALOGUE_CONFIG_MAP },
     data: { [VERSION_CATALOGUE_KEY]: JSON.stringify(catalogue) },
   });
-  caches.subnetLocks.set({
+  caches.subnetAllocations.set({
     apiVersion: "v1",
     kind: "ConfigMap",
     metadata: { namespace, name: "subnet-10-64-3-0", labels: { [LABEL_CLUSTER_ID]: CLUSTER_ID } },

@@ -25,7 +25,7 @@ import { nameCaSecret } from "../capi/secrets.ts";
 import { findDesiredCapiCluster, mayStillBeApplied, type TopologyWrites } from "../capi/topology.ts";
 import { isFinalized } from "../identity/identity.ts";
 import { decideOwnership, findCapi } from "../identity/ownership.ts";
-import type { AccessHealth, TenantMemory } from "../tenant/tenant-memory.ts";
+import type { AccessHealth, FindingsStore } from "../tenant/tenant-findings.ts";
 import { reportWithoutCluster } from "./events.ts";
 import { beginsLoss } from "./loss.ts";
 import { isNameTakenAmong, withNameLock } from "./namesakes.ts";
@@ -45,7 +45,7 @@ export interface ClusterDeps {
   settings: ClusterSettings;
   prober: Prober;
   accessHealth: Pick<AccessHealth, "find" | "forget">;
-  tenantMemory: Pick<TenantMemory, "find" | "forget">;
+  tenantFindings: Pick<FindingsStore, "find" | "forget">;
   addOnObstacles: Pick<AddOnObstacles, "find">;
   infrastructure: InfrastructureReader;
   throttle: StatusThrottle;
@@ -71,14 +71,14 @@ export async function runCluster(
   const processState = {
     probe: observeEndpoint(deps, key),
     accessAttempts: deps.accessHealth.find(key),
-    tenantFindings: deps.tenantMemory.find(key),
+    tenantFindings: deps.tenantFindings.find(key),
     addOnObstacles: deps.addOnObstacles.find(splitKey(key).namespace ?? ""),
   };
   const observed = observeCluster(deps.caches, deps.settings, processState, key, now);
   if (observed === undefined || isFinalized(observed.cluster)) {
     deps.accessHealth.forget(key);
     deps.rejections.forget(key);
-    deps.tenantMemory.forget(key);
+    deps.tenantFindings.forget(key);
     deps.upgradeChecker.forget(key);
     const { events, requeueAfterMs } = reportWithoutCluster(findCapi(deps.caches, key).capi?.object, now);
     for (const event of events) context.recorder.record(event);
@@ -221,7 +221,7 @@ async function applyUnderUniqueName(
       deps.client.listAll(clusterKind, named),
       deps.client.listAll(metadataOnly(capiClusterKind), named),
     ]);
-    const isTaken = isNameTakenAmong(cluster, clusters, capiClusters, deps.caches.subnetLocks);
+    const isTaken = isNameTakenAmong(cluster, clusters, capiClusters, deps.caches.subnetAllocations);
     const taken: Outcome = { kind: "decideAgain", change: { nameTakenElsewhere: true } };
     return isTaken ? taken : apply();
   });
@@ -258,7 +258,7 @@ async function isCacheCurrent(
 function observeEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefined {
   const cluster = deps.caches.clusters.get(key);
   const state = findCapi(deps.caches, key).capi?.state;
-  const ca = deps.caches.credentials.get(nameAdminSecret(key))?.data?.["ca.crt"];
+  const ca = deps.caches.issuedCredentials.get(nameAdminSecret(key))?.data?.["ca.crt"];
   const isProbed = cluster?.spec.publicEndpoint === true && cluster.metadata.deletionTimestamp === undefined;
   if (!isProbed || !state?.controlPlaneInitialized || state.endpoint === undefined || ca === undefined) {
     deps.prober.forget(key);

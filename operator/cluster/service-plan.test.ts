@@ -69,8 +69,8 @@ test.each<[string, string[], string]>([
 ])("an unknown plan is told what there is to choose instead: %s", (_what, names, advice) => {
   const plan = { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 };
   const { settings } = observeBlue();
-  const plans = Object.fromEntries(names.map((name) => [name, plan]));
-  expect(composeUnknownPlan({ settings: { ...settings, plans }, packages }, "gold")).toEqual({
+  const servicePlans = Object.fromEntries(names.map((name) => [name, plan]));
+  expect(composeUnknownPlan({ settings: { ...settings, servicePlans }, packages }, "gold")).toEqual({
     reason: "UnknownPlan",
     message: `There is no plan gold; ${advice}`,
   });

@@ -33,15 +33,15 @@ export function findTermsProblem({ cluster, capi, packages }: ObservedCluster): 
 
 /** The problem when there is no such plan, with those that a new cluster can have: configured, and not retired. */
 export function composeUnknownPlan(
-  { settings, packages }: Pick<ObservedCluster, "settings" | "packages">,
+  { settings: { servicePlans }, packages }: Pick<ObservedCluster, "settings" | "packages">,
   planName: string,
 ): Problem {
   const isRetired = (name: string) =>
     Object.hasOwn(packages, name) && packages[name]?.retiredAt !== undefined;
-  const names = Object.keys(settings.plans).filter((name) => name !== DEFAULT_PLAN && !isRetired(name));
+  const names = Object.keys(servicePlans).filter((name) => name !== DEFAULT_PLAN && !isRetired(name));
   const choices = [
     ...(names.length > 0 ? [`with one of ${names.join(", ")}`] : []),
-    ...(Object.hasOwn(settings.plans, DEFAULT_PLAN) ? ["without a plan"] : []),
+    ...(Object.hasOwn(servicePlans, DEFAULT_PLAN) ? ["without a plan"] : []),
   ];
   const advice =
     choices.length === 0
@@ -89,7 +89,7 @@ export function chooseClassAndVersion(
   unknownPlan: Problem | undefined,
 ): { choice: ClassChoice; former: ResolvedChoice | undefined } | undefined {
   const { capi, cluster, catalogue, classes } = observed;
-  const live = capi && readLive(capi.state, observed.upgradeRejection !== undefined);
+  const live = capi && readLiveVersion(capi.state, observed.upgradeRejection !== undefined);
   const lastTarget = cluster.status?.targetVersion;
   const requested = chooseRequested(observed, upgrade);
   const stepOn = (capabilities: ClassCapabilities) =>
@@ -116,7 +116,7 @@ export function chooseClassAndVersion(
 }
 
 /** After a rejected upgrade the live version is kept, as if the last rollout had not converged. */
-function readLive(state: CapiState, rejected: boolean) {
+function readLiveVersion(state: CapiState, rejected: boolean) {
   return state.version === undefined
     ? undefined
     : { version: state.version, converged: state.converged && !rejected };

@@ -15,10 +15,10 @@ import {
   clusterConditionTypes,
 } from "../../shared/crd/cluster.ts";
 import {
-  clipStatusMessage,
-  clipUnapplied,
   EXPIRED,
   INFRASTRUCTURE_LOST,
+  truncateStatusMessage,
+  truncateUnapplied,
   type UnappliedPart,
 } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
@@ -61,7 +61,7 @@ export interface StatusInput {
   target: string | undefined;
   subnet: string | undefined;
   clusterClass: string | undefined;
-  /** What an accepted cluster waits for before anything of it is made. */
+  /** What a cluster without a problem waits for before anything of it is made. */
   wait: Problem | undefined;
   /** Parts that are not applied although everything else is. */
   unapplied: readonly UnappliedPart[];
@@ -113,8 +113,8 @@ export function composeClusterStatus(
     nodePools: countPools(observed, pools),
     nodes: countNodes(pools),
     transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
-    ...optional("message", message && clipStatusMessage(message)),
-    ...optional("unapplied", clipUnapplied([...input.unapplied, ...input.unappliedRules])),
+    ...optional("message", message && truncateStatusMessage(message)),
+    ...optional("unapplied", truncateUnapplied([...input.unapplied, ...input.unappliedRules])),
     ...optional(
       "foreignAdmins",
       composeForeignAdmins(last?.foreignAdmins, observed.access.tenantFindings.foreignAdmins),

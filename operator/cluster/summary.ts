@@ -41,14 +41,14 @@ export function decideSummary(
 }
 
 function decideReady(facts: Facts, conditions: Conditions, degraded: Problem | undefined): ClusterCondition {
-  const { observed, problem, wait: acceptedWait } = facts;
+  const { observed, problem, wait: decidedWait } = facts;
   const notReady = ({ reason, message }: Wait) => clusterCondition("Ready", "False", reason, message);
   if (observed.cluster.metadata.deletionTimestamp !== undefined) {
     return notReady({ reason: "Deleting", message: describeDeletion(observed) });
   }
   if (degraded !== undefined) return notReady(degraded);
   const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
-  const cause = wasReady ? undefined : (problem ?? acceptedWait ?? findInitialWait(observed, conditions));
+  const cause = wasReady ? undefined : (problem ?? decidedWait ?? findInitialWait(observed, conditions));
   return cause === undefined
     ? clusterCondition("Ready", "True", "Available", "The cluster is available.")
     : notReady(cause);

@@ -5,7 +5,7 @@ import { earliest, remainingMs } from "../../shared/program/time.ts";
 import type { AddOnState } from "../add-ons/observe.ts";
 import { BINDINGS_FAILED, TENANT_UNAVAILABLE, type TenantFailure } from "../cluster-access/status.ts";
 import { displayNameOf, isDeleting } from "../identity/identity.ts";
-import type { AttemptOutcome } from "../tenant/tenant-memory.ts";
+import type { AttemptOutcome } from "../tenant/tenant-findings.ts";
 import { ADVICE, type ClusterCondition, clusterCondition } from "./conditions.ts";
 import type { ObservedCluster } from "./observe.ts";
 

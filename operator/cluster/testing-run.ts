@@ -26,7 +26,7 @@ export function makeRunDeps(client: KubeClient, now: () => Date): ClusterDeps {
       random: () => 0,
     }),
     accessHealth: { find: () => ({ kubeconfig: {}, bindings: {} }), forget: () => undefined },
-    tenantMemory: { find: () => ({}), forget: () => undefined },
+    tenantFindings: { find: () => ({}), forget: () => undefined },
     addOnObstacles: { find: () => undefined },
     infrastructure: { read: () => Promise.resolve(undefined) },
     throttle: createStatusThrottle(),

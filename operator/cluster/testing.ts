@@ -5,8 +5,8 @@ import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import type { CapiCluster, CapiCondition, CapiNetwork } from "../capi/kinds.ts";
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
 import { decideOwnership } from "../identity/ownership.ts";
-import { parseSubnetRange } from "../subnets/allocate.ts";
-import { settings, settingsOf } from "../testing.ts";
+import { parseSubnetRange } from "../subnets/range.ts";
+import { hashOfPool, settings } from "../testing.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
 
 /** The current time in all table tests. */
@@ -79,7 +79,7 @@ export function aMachine(name: string, rest: Partial<CapiMachine> = {}): CapiMac
     phase: "Running",
     ready: true,
     version: "1.34.2",
-    settings: settingsOf(),
+    appliedHash: hashOfPool(),
     createdAt: secondsAgo(3000),
     deleting: false,
     remediation: undefined,
@@ -99,7 +99,7 @@ export function aPoolState(rest: Partial<CapiPoolState> = {}): CapiPoolState {
     finalizers: [],
     hasBothFinalizers: true,
     isGenerationObserved: true,
-    settings: settingsOf(),
+    appliedHash: hashOfPool(),
     replicas: 2,
     nodes: 2,
     readyNodes: 2,
@@ -216,11 +216,11 @@ export function observeBlue(
 ): ObservedCluster {
   const { capiFacts, ...given } = rest;
   const object = anCapiCluster(capiFacts);
-  const lock = {
+  const allocation = {
     subnet: "10.64.3.0/24",
     clusterId: CLUSTER_ID,
     name: "subnet-10-64-3-0",
-    uid: "lock-uid",
+    uid: "allocation-uid",
     createdAt: secondsAgo(3600),
     orphanedAt: undefined,
     capiUid: "capi" in given && given.capi === undefined ? undefined : "capi-uid",
@@ -240,7 +240,7 @@ export function observeBlue(
     classes: new Map([["marina-system/standard-v1", CAPABLE]]),
     packages: {},
     catalogue: ["1.33.6", "1.34.2", "1.35.1", "1.36.0"].map((version) => ({ version, status: "supported" })),
-    locks: { own: lock, taken: new Set([lock.subnet]) },
+    subnets: { own: allocation, taken: new Set([allocation.subnet]) },
     probe: { ok: true, message: "" },
     infrastructure: undefined,
     addOns: [],
@@ -251,7 +251,9 @@ export function observeBlue(
     upgradeChecks: [],
     settings: {
       ...settings,
-      plans: { default: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 } },
+      servicePlans: {
+        default: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 },
+      },
       subnetRange: parseSubnetRange("10.64.0.0/22"),
     },
     ...given,

@@ -1,7 +1,7 @@
 import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import { compareKubernetesVersions } from "../../shared/crd/kubernetes-version.ts";
 import { findForceReason, isEnforced, MAX_FORCE_REASON_LENGTH } from "../../shared/crd/upgrade-checks.ts";
-import { copyClipped } from "../../shared/kube/errors.ts";
+import { copyTruncated } from "../../shared/kube/errors.ts";
 import {
   describeBlockedUpgrade,
   describeWarnedUpgrade,
@@ -98,7 +98,7 @@ export function describeBegunUpgrade(
   checks: readonly UpgradeCheck[] = [],
 ): { reason: string; note: string } | undefined {
   if (forced !== undefined) {
-    const reason = copyClipped(forced, MAX_FORCE_REASON_LENGTH);
+    const reason = copyTruncated(forced, MAX_FORCE_REASON_LENGTH);
     return { reason: "UpgradeForced", note: `The upgrade to Kubernetes ${target} is forced: ${reason}` };
   }
   if (checks.length === 0) return undefined;

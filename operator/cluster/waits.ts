@@ -6,7 +6,7 @@ import { remainingMs } from "../../shared/program/time.ts";
 import { count, listNames } from "../../shared/program/wording.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { FINALIZERS_WITHIN_MS } from "../capi/pool-state.ts";
-import { isAccepted, isDeleting } from "../identity/identity.ts";
+import { isDeleting, mayBeMade } from "../identity/identity.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
 
@@ -15,7 +15,7 @@ import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
  * control plane only once that is up: 14 s of 60 in a measurement.
  */
 const NEW_POOLS_COME_WITHIN_MS = 2_000;
-/** Before the first one is known, and while one is not accepted yet: a Kubernetes API that is busy with many clusters takes longer. */
+/** Before the first one is known, and while one may not be made yet: a Kubernetes API that is busy with many clusters takes longer. */
 const FIRST_POOL_COMES_WITHIN_MS = 5_000;
 
 /**
@@ -29,8 +29,8 @@ export function findPoolWait(
 ): number | undefined {
   const { annotations, creationTimestamp } = cluster.metadata;
   if (desired.size > 0 && annotations?.[ANNOTATION_REQUEST_ID] !== undefined) return undefined;
-  const areAccepted = desired.size > 0 && pools.every(isAccepted);
-  const comeWithinMs = areAccepted ? NEW_POOLS_COME_WITHIN_MS : FIRST_POOL_COMES_WITHIN_MS;
+  const mayAllBeMade = desired.size > 0 && pools.every(mayBeMade);
+  const comeWithinMs = mayAllBeMade ? NEW_POOLS_COME_WITHIN_MS : FIRST_POOL_COMES_WITHIN_MS;
   return remainingMs(creationTimestamp, comeWithinMs, now);
 }
 
@@ -41,16 +41,16 @@ export function needsUniqueName({ capi, classes }: ObservedCluster, desired: Cap
 }
 
 /**
- * The pools that Cluster API runs for a cluster restored from a backup, and that have no NodePool or one that the operator
- * has not accepted yet. Applying the cluster would delete them with their nodes: it waits, however long, until they are restored
+ * The pools that Cluster API runs for a cluster restored from a backup, and that have no NodePool or one that may not be made
+ * yet (`mayBeMade`). Applying the cluster would delete them with their nodes: it waits, however long, until they are restored
  * or the annotation says that they are to be deleted. Empty = nothing is in the way.
  */
 export function findMissingPools(observed: ObservedCluster): string[] {
   const { cluster, capi, pools } = observed;
   if (capi === undefined || isAppliedOwner(observed) || isDeletionRequested(observed)) return [];
-  const accepted = new Set(pools.filter(isAccepted).map(({ pool }) => pool.metadata.name));
+  const makeable = new Set(pools.filter(mayBeMade).map(({ pool }) => pool.metadata.name));
   return cluster.metadata.deletionTimestamp === undefined
-    ? capi.state.poolNames.filter((name) => !accepted.has(name))
+    ? capi.state.poolNames.filter((name) => !makeable.has(name))
     : [];
 }
 

@@ -13,7 +13,7 @@ import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { enqueueBatchedTo, enqueueByNamespace, enqueueTo, isNewSpec } from "../caches.ts";
 import { type ClusterClass, capiClusterNameOf } from "../capi/kinds.ts";
-import { clusterOfAuthority } from "../capi/secrets.ts";
+import { clusterOfAccessSecret } from "../capi/secrets.ts";
 import { findTenantFailure } from "../cluster-access/status.ts";
 import { isOfCopy } from "../copies/copy.ts";
 import { findWithSameId, isFinalized } from "../identity/identity.ts";
@@ -70,11 +70,11 @@ export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "
   cacheSet.listen("machineDeployments", addByCapiLabel);
   cacheSet.listen("machines", addByCapiLabel);
   cacheSet.listen("clusterSecrets", (change) => {
-    const name = clusterOfAuthority(change.object.metadata);
+    const name = clusterOfAccessSecret(change.object.metadata);
     if (name !== undefined && change.type !== "updated")
       add(toKey(change.object.metadata.namespace, name), change);
   });
-  cacheSet.listen("credentials", (change) => {
+  cacheSet.listen("issuedCredentials", (change) => {
     const name = clusterOfAdminSecret(change.object.metadata.name);
     if (name !== undefined) add(toKey(change.object.metadata.namespace, name), change);
   });
@@ -99,7 +99,7 @@ export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "
   cacheSet.listen("resourceSetBindings", (change) => add(objectKey(change.object), change));
   cacheSet.listen("catalogues", () => addAll(caches.clusters.keys()));
   cacheSet.listen("packages", () => addAll(caches.clusters.keys()));
-  cacheSet.listen("subnetLocks", (change) => {
+  cacheSet.listen("subnetAllocations", (change) => {
     if (change.type !== "deleted") return;
     const waiting = caches.clusters.list().filter((cluster) => cluster.status?.workerSubnet === undefined);
     addAll(waiting.map(objectKey));

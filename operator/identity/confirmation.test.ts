@@ -73,8 +73,8 @@ test.each([
 
 test("a confirmation from a backup counts for nothing once the status has the id", () => {
   const { cluster } = came("refused").observed;
-  const confirmed = aCluster().with({ cluster: { ...cluster, status: { id: ID } } });
-  expect(reasonOf(confirmed)).toBeUndefined();
+  const accepted = aCluster().with({ cluster: { ...cluster, status: { id: ID } } });
+  expect(reasonOf(accepted)).toBeUndefined();
 });
 
 test("a cluster that lost its labels in a replace gets them again from its status", () => {

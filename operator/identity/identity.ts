@@ -49,7 +49,7 @@ export function findWithSameId<T extends KubeObject>(store: Store<T>, change: Ch
 export function findIdentityProblem(
   organization: Organization,
   olderDuplicate: string | undefined,
-  identity: IdentityState = "confirmed",
+  identity: IdentityState = "accepted",
 ): Problem | undefined {
   if (organization.kind === "unknown") {
     const message = `The object belongs to no organization. ${ADVICE_BY_REASON.UnknownOrganization.kubectl}`;
@@ -85,10 +85,10 @@ export function isFinalized({ metadata }: KubeObject): boolean {
 
 /**
  * A pool whose machines may be made: it has the operator's finalizer, and its id is its own. One whose status has an id
- * stays accepted while a manifest that replaces the object leaves the finalizer out: without it only Marina can delete
+ * stays one while a manifest that replaces the object leaves the finalizer out: without it only Marina can delete
  * the pool.
  */
-export function isAccepted({ pool, capi }: { pool: NodePool; capi: object | undefined }): boolean {
+export function mayBeMade({ pool, capi }: { pool: NodePool; capi: object | undefined }): boolean {
   const identity = readIdentity(pool, capi !== undefined);
   const hasFinalizerOrId =
     hasFinalizer(pool.metadata) || (pool.status?.id !== undefined && !isDeleting(pool));
@@ -125,7 +125,7 @@ export function findMissingIdentity(
     const confirmation = composeConfirmation("new", object);
     return { ...missing, annotations: { [ANNOTATION_IDENTITY]: confirmation } };
   }
-  const isOver = state === "confirmed" && object.metadata.annotations?.[ANNOTATION_IDENTITY] !== undefined;
+  const isOver = state === "accepted" && object.metadata.annotations?.[ANNOTATION_IDENTITY] !== undefined;
   return isOver ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
 }
 
@@ -169,8 +169,8 @@ export function displayNameOf({ metadata, spec }: Named): string {
 export function indexByName(object: Named): string[] {
   const { metadata, spec } = object;
   const name = displayNameOf(object).toLowerCase();
-  const scope = "clusterName" in spec ? toKey(metadata.namespace, spec.clusterName) : metadata.namespace;
-  return [`${scope} ${name}`];
+  const parent = "clusterName" in spec ? toKey(metadata.namespace, spec.clusterName) : metadata.namespace;
+  return [`${parent} ${name}`];
 }
 
 /** Why an object that Cluster API does not know yet is not created: an older one has its name. Undefined = none has. */

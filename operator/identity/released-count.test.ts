@@ -158,7 +158,7 @@ test("a reduction that waits while its count is released is still made", () => {
   const size = { kind: "fixed", nodes: 3 } as const;
   const waiting = aPool({ desiredNodes: 3 })
     .withNodes(5)
-    .with({ livePool: { size, machine: undefined, settings: undefined } });
+    .with({ livePool: { size, machine: undefined, appliedHash: undefined } });
   expect(waiting.reconciled().withReleasedCount().condition("Scaling")).toMatchObject({
     status: "True",
     message: expect.stringContaining("to 3 nodes"),

@@ -78,7 +78,7 @@ describe("what a quota or another blocker holds back is not up to date", () => {
   test("the autoscaler keeps the pool within the bounds that it has, not within those that are held back", () => {
     const autoscaler = { configured: true, deployment: { available: { status: "True" } } };
     const size = { kind: "autoscaled" as const, minNodes: 1, maxNodes: 6 };
-    const livePool = { size, machine: undefined, settings: undefined };
+    const livePool = { size, machine: undefined, appliedHash: undefined };
     const wider = running.withSpec({ maxVCPUs: 64 }).with({ blocker, autoscaler });
     const message = (pool: PoolFixture) => pool.condition("Autoscaling")?.message;
     expect(message(wider.with({ livePool }))).toContain("between 1 and 6 nodes");
@@ -109,7 +109,7 @@ const stall = (reason: string) => ({
   controlPlaneInitialized: true,
 });
 const live = {
-  livePool: { size: { kind: "fixed" as const, nodes: 2 }, machine: undefined, settings: undefined },
+  livePool: { size: { kind: "fixed" as const, nodes: 2 }, machine: undefined, appliedHash: undefined },
 };
 
 test.each<[string, PoolFixture, string]>([

@@ -48,7 +48,7 @@ const made: Record<StalledReason, ClusterFixture[]> = {
   DuplicateName: [],
   DuplicateOrganization: [ready().with({ organization: { kind: "duplicate", namespace: "old" } })],
   UnknownOrganization: [ready().with({ organization: { kind: "unknown" } })],
-  UnknownPlan: [withSettings(ready(PLAN), { plans: {} }).withSpec({ version: "1.35" })],
+  UnknownPlan: [withSettings(ready(PLAN), { servicePlans: {} }).withSpec({ version: "1.35" })],
   PlanRetired: [],
   ReplicasNotInPlan: [
     ready(PLAN)
@@ -69,7 +69,7 @@ const made: Record<StalledReason, ClusterFixture[]> = {
     ready().withSpec({ version: "1.35" }).with({ rejected: bothRejected, upgradeRejection: "no" }),
   ],
   ClassNotFound: [ready().with({ classes: new Map() })],
-  NoFreeSubnet: [ready().with({ locks: { own: undefined, taken: takenBy(ready()) } })],
+  NoFreeSubnet: [ready().with({ subnets: { own: undefined, taken: takenBy(ready()) } })],
   NetworksOverlap: [],
   AuthorizedCIDRsUnavailable: [
     withSettings(ready(), { platformCIDRs: [] }).withSpec({

@@ -1,5 +1,5 @@
 import type { NewCondition, Problem } from "../../shared/controller/conditions.ts";
-import { clipConditionMessage } from "../../shared/crd/conditions.ts";
+import { truncateConditionMessage } from "../../shared/crd/conditions.ts";
 import { DEFAULT_NODES, type NodePoolConditionType, type NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
@@ -63,7 +63,7 @@ export function poolCondition(
   reason: string,
   message: string,
 ): PoolCondition {
-  return { type, status, reason, message: clipConditionMessage(message) };
+  return { type, status, reason, message: truncateConditionMessage(message) };
 }
 
 export function describeUnhealthyNodes(names: readonly string[]): string {
@@ -217,7 +217,7 @@ function decideUpToDate(
     return poolCondition(type, "False", pause.reason, `The replacement of the nodes waits${pause.clause}`);
   }
   if (progress.state === "rollingOut") {
-    const held = progress.isGiven ? "" : ` ${rejection?.message ?? "The newer settings of the pool follow."}`;
+    const held = progress.isSent ? "" : ` ${rejection?.message ?? "The newer settings of the pool follow."}`;
     const message = `${describeRollout(upToDateNodes, desiredNodes)}${held}${describeLeavingMachine(observed)}`;
     return poolCondition(type, "False", "RollingOut", message);
   }
@@ -226,7 +226,7 @@ function decideUpToDate(
     return poolCondition(type, "False", "UpgradeInProgress", message);
   }
   if (blocker !== undefined) return poolCondition(type, "False", blocker.reason, blocker.message);
-  if (progress.state === "updating" || (progress.state === "scaling" && !progress.hasSettings)) {
+  if (progress.state === "updating" || (progress.state === "scaling" && !progress.isActedOn)) {
     if (rejection !== undefined) return poolCondition(type, "False", rejection.reason, rejection.message);
     if (pause !== undefined)
       return poolCondition(type, "False", pause.reason, `The new settings wait${pause.clause}`);

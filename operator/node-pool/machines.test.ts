@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { MAX_GONE_MACHINES } from "../../shared/crd/fields.ts";
 import type { NodePoolStatus } from "../../shared/crd/node-pool.ts";
-import { aPool, makeMachine, type PoolFixture, settingsOf } from "./testing.ts";
+import { aPool, hashOfPool, makeMachine, type PoolFixture } from "./testing.ts";
 
 const SMALL = { vcpus: 2, memoryGB: 4, diskGB: 20 };
 const LARGE = { vcpus: 8, memoryGB: 32, diskGB: 100 };
@@ -23,7 +23,7 @@ const goneIn = (pool: PoolFixture): NodePoolStatus["goneMachines"] => pool.plan(
 
 describe("the size of a machine", () => {
   test("is that of its template, whatever the pool and the topology ask for while Cluster API acts on an earlier change", () => {
-    const livePool = { size: { kind: "fixed", nodes: 3 } as const, machine: SMALL, settings: undefined };
+    const livePool = { size: { kind: "fixed", nodes: 3 } as const, machine: SMALL, appliedHash: undefined };
     const successors = [
       makeMachine("c", {}, { size: LARGE }),
       makeMachine("d", {}, { size: LARGE, isOfOtherTemplate: true }),
@@ -49,7 +49,7 @@ describe("the size of a machine", () => {
   });
 
   test("is what Cluster API was given where there is no other machine, else as specified", () => {
-    const livePool = { size: { kind: "fixed", nodes: 1 } as const, machine: LARGE, settings: undefined };
+    const livePool = { size: { kind: "fixed", nodes: 1 } as const, machine: LARGE, appliedHash: undefined };
     const pool = aPool(SMALL)
       .withNodes(1)
       .with({ machines: [makeMachine("a")] });
@@ -58,14 +58,14 @@ describe("the size of a machine", () => {
   });
 
   test.each([
-    ["that of the topology, once Cluster API has acted on it", { settings: settingsOf(LARGE) }, LARGE],
-    ["that of the newest machine before", { settings: settingsOf() }, SMALL],
-    ["that of the newest machine, where it is not known what it acted on", { settings: undefined }, SMALL],
+    ["that of the topology, once Cluster API has acted on it", { appliedHash: hashOfPool(LARGE) }, LARGE],
+    ["that of the newest machine before", { appliedHash: hashOfPool() }, SMALL],
+    ["that of the newest machine, where it is not known what it acted on", { appliedHash: undefined }, SMALL],
   ])("of the current template that is not known is %s", (_, live, expected) => {
     const livePool = {
       size: { kind: "fixed", nodes: 2 } as const,
       machine: LARGE,
-      settings: settingsOf(LARGE),
+      appliedHash: hashOfPool(LARGE),
     };
     const pool = twoNodes.withSpec(LARGE).with({ livePool, machines: [makeMachine("a"), makeMachine("c")] });
     const capi = pool.observed.capi && { ...pool.observed.capi, ...live };

@@ -91,7 +91,7 @@ function createSizeFinder({
     .toSorted((left, right) => Date.parse(right.createdAt) - Date.parse(left.createdAt))
     .flatMap((machine) => pickSize(machine) ?? [])[0];
   const fallback = newest ?? livePool?.machine ?? { vcpus, memoryGB, diskGB };
-  const isActedOn = livePool?.settings !== undefined && livePool.settings === capi?.settings;
+  const isActedOn = livePool?.appliedHash !== undefined && livePool.appliedHash === capi?.appliedHash;
   const current = (isActedOn ? livePool.machine : undefined) ?? fallback;
   return ({ outdated, size }) => {
     if (size !== undefined || outdated === undefined) return size;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { clipStatusMessage, UNAPPLIED_POOL_PREFIX } from "../../shared/crd/conditions.ts";
+import { truncateStatusMessage, UNAPPLIED_POOL_PREFIX } from "../../shared/crd/conditions.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { findNamespaceOrganization, type Organization } from "../../shared/crd/organization.ts";
@@ -217,7 +217,7 @@ function findClusterProblem({ metadata, status }: Cluster): Problem | undefined 
   // A deletion, which is another generation, does not wait for what the specification waited for.
   const isOutdated = stalled.observedGeneration !== metadata.generation;
   if (isOutdated && metadata.deletionTimestamp !== undefined) return undefined;
-  const text = clipStatusMessage(stalled.message);
+  const text = truncateStatusMessage(stalled.message);
   if (status?.unapplied?.some(({ message }) => message === text)) return undefined;
   return { reason: stalled.reason, message: stalled.message };
 }

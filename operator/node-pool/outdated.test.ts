@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { aPool, makeMachine, settingsOf } from "./testing.ts";
+import { aPool, hashOfPool, makeMachine } from "./testing.ts";
 
 test("a machine whose MachineSet is not seen yet is neither up to date nor listed as outdated", () => {
   const machines = [{ ...makeMachine("a"), outdated: undefined }, makeMachine("b")];
@@ -18,13 +18,13 @@ test("new settings that come with another count are not called done while it sca
   const machines = [makeMachine("a"), makeMachine("b")];
   const ready = aPool().withNodes(2).with({ machines }).reconciled();
   const changed = ready.withSpec({ desiredNodes: 3, nodeLabels: { tier: "web" } });
-  const scaling = changed.withCapi({ desired: 2, settings: settingsOf() });
+  const scaling = changed.withCapi({ desired: 2, applied: hashOfPool() });
   expect(scaling.condition("Scaling")).toMatchObject({ status: "True" });
   expect(scaling.condition("UpToDate")).toMatchObject({ status: "False", reason: "Updating" });
-  const applied = settingsOf({ nodeLabels: { tier: "web" } });
+  const applied = hashOfPool({ nodeLabels: { tier: "web" } });
   const scaled = scaling
     .reconciled()
-    .withCapi({ desired: 3, settings: applied })
+    .withCapi({ desired: 3, applied })
     .with({ machines: [...machines, makeMachine("c", {}, { applied })] });
   expect(scaled.condition("UpToDate")).toMatchObject({ status: "False", reason: "Updating" });
 });
@@ -34,18 +34,16 @@ test("new settings that every node has are not counted as such while Cluster API
     .withNodes(2)
     .reconciled()
     .withSpec({ nodeLabels: { tier: "web" } });
-  const applied = settingsOf({ nodeLabels: { tier: "web" } });
+  const applied = hashOfPool({ nodeLabels: { tier: "web" } });
   const machines = ["a", "b"].map((name) => makeMachine(name, {}, { applied }));
-  const pool = changed
-    .withCapi({ desired: 2, settings: applied, isGenerationObserved: false })
-    .with({ machines });
+  const pool = changed.withCapi({ desired: 2, applied, isGenerationObserved: false }).with({ machines });
   expect(pool.condition("UpToDate")).toMatchObject({
     status: "False",
     message: "The new settings are being applied.",
   });
 });
 
-const none = { desired: 2, ready: 0, settings: settingsOf() };
+const none = { desired: 2, ready: 0, applied: hashOfPool() };
 const starting = aPool().withCapi(none);
 const unjoined = [false, true].map((deleting) => ({ ...makeMachine("a"), node: undefined, deleting }));
 const rolledNone = { ...none, rollingOut: true };

@@ -8,7 +8,7 @@ import { earliest, elapsedMs, remainingMs } from "../../shared/program/time.ts";
 import { listNames } from "../../shared/program/wording.ts";
 import { type CapiMachine, type CapiPoolState, FINALIZERS_WITHIN_MS } from "../capi/pool-state.ts";
 import { PAUSED } from "../capi/tenant-messages.ts";
-import { hashPoolSettings, type PoolDefaults } from "../capi/worker-pool.ts";
+import { hashDesiredPool, type PoolDefaults } from "../capi/worker-pool.ts";
 import { displayNameOf, isDeleting } from "../identity/identity.ts";
 import { findFixedCount } from "../identity/released-count.ts";
 import { composeDesiredPool } from "./children.ts";
@@ -17,7 +17,7 @@ import type { ObservedPool } from "./observe.ts";
 /** How far a pool is from its desired state. */
 export interface PoolProgress {
   /**
-   * `absent`: Cluster API has not created it yet; `updating`: it has not acted on all settings yet; `unhealthy`: only
+   * `absent`: Cluster API has not created it yet; `updating`: it has not acted on all of the specification yet; `unhealthy`: only
    * unhealthy nodes are missing.
    */
   state: "absent" | "scaling" | "updating" | "rollingOut" | "unhealthy" | "converged";
@@ -29,10 +29,10 @@ export interface PoolProgress {
   nodes: number;
   readyNodes: number;
   upToDateNodes: number;
-  /** Cluster API has acted on all settings but the number of nodes. */
-  hasSettings: boolean;
-  /** Cluster API has the present settings, whether or not it has acted on them. */
-  isGiven: boolean;
+  /** Cluster API has acted on all of the specification but the number of nodes. */
+  isActedOn: boolean;
+  /** Cluster API has the present specification, whether or not it has acted on it. */
+  isSent: boolean;
   version: string | undefined;
   /** Machines that have been unhealthy for longer than the threshold. */
   unhealthy: readonly CapiMachine[];
@@ -73,8 +73,8 @@ export function measurePool(
 ): PoolProgress {
   const last = pool.status;
   const desiredNodes = findDesiredNodes(pool, capi, { presentNodes, blocked });
-  const hasPoolSettings = blocked ? () => true : createSettingsCheck(pool, poolDefaults);
-  const upToDate = machines.filter((machine) => hasPoolSettings(machine) && !mayBeOutdated(pool, machine));
+  const hasDesiredHash = blocked ? () => true : createHashCheck(pool, poolDefaults);
+  const upToDate = machines.filter((machine) => hasDesiredHash(machine) && !mayBeOutdated(pool, machine));
   // What is blocked is not waited for, but no node has it.
   const asSpecified = blocked ? upToDate.filter(({ size }) => isOfSpec(size, pool.spec)) : upToDate;
   const fallback = capi === undefined ? countMachines(machines) : last;
@@ -84,8 +84,8 @@ export function measurePool(
   const dueInMs = (machine: CapiMachine) =>
     Date.parse(machine.unhealthy?.since ?? "") + nodeDegradedAfterSeconds * 1000 - now.getTime();
   const pending = unhealthy.map(dueInMs).filter((ms) => ms > 0);
-  const isGiven = capi !== undefined && hasPoolSettings(capi);
-  const hasSettings = isGiven && upToDate.length === machines.length;
+  const isSent = capi !== undefined && hasDesiredHash(capi);
+  const isActedOn = isSent && upToDate.length === machines.length;
   const joining = machines
     .filter((machine) => machine.node === undefined && !machine.deleting)
     .sort((left, right) => compare(left.createdAt, right.createdAt) || compare(left.name, right.name));
@@ -97,13 +97,13 @@ export function measurePool(
     state: determineState(
       capi,
       { desiredNodes, nodes, readyNodes, unhealthyNodes: unhealthy.length },
-      hasSettings,
+      isActedOn,
     ),
     desiredNodes,
     nodes,
     readyNodes,
-    hasSettings,
-    isGiven,
+    isActedOn,
+    isSent,
     upToDateNodes: Math.min(
       capi?.upToDateNodes ?? fallback?.upToDateNodes ?? 0,
       asSpecified.length < machines.length ? asSpecified.length : Infinity,
@@ -157,19 +157,19 @@ function compare(left: string, right: string): number {
 }
 
 /**
- * Creates the check whether Cluster API has given the pool's settings to a MachineDeployment or Machine. Once all had
- * those of the current generation, a default of the platform that changes later does not make the pool outdated.
+ * Creates the check whether Cluster API has given the desired pool to a MachineDeployment or Machine, by its hash. Once all
+ * had that of the current generation, a default of the platform that changes later does not make the pool outdated.
  */
-function createSettingsCheck(
+function createHashCheck(
   pool: NodePool,
   defaults: PoolDefaults,
-): (object: { settings: string | undefined }) => boolean {
+): (object: { appliedHash: string | undefined }) => boolean {
   const { generation = 0, deletionTimestamp } = pool.metadata;
   const upToDate = findCondition(pool.status?.conditions, "UpToDate");
   const wasUpToDate = upToDate?.status === "True" && upToDate.observedGeneration === generation;
   if (wasUpToDate || deletionTimestamp !== undefined) return () => true;
-  const desired = hashPoolSettings(composeDesiredPool(pool, defaults));
-  return ({ settings }) => settings === desired;
+  const desired = hashDesiredPool(composeDesiredPool(pool, defaults));
+  return ({ appliedHash }) => appliedHash === desired;
 }
 
 /** A pool that is being deleted waits for no rollout. */
@@ -187,12 +187,12 @@ interface Counts {
 function determineState(
   capi: CapiPoolState | undefined,
   { desiredNodes, nodes, readyNodes, unhealthyNodes }: Counts,
-  hasSettings: boolean,
+  isActedOn: boolean,
 ): PoolProgress["state"] {
   if (capi === undefined) return "absent";
   if (capi.rollingOut) return "rollingOut";
   if (capi.replicas !== desiredNodes) return "scaling";
-  if (!hasSettings) return "updating";
+  if (!isActedOn) return "updating";
   if (nodes !== desiredNodes) return "scaling";
   if (!capi.isGenerationObserved) return "updating";
   if (readyNodes >= desiredNodes) return "converged";
@@ -223,7 +223,7 @@ export function findRejection(observed: ObservedPool, progress: PoolProgress): P
   if (isNew && !REJECTIONS.has(problem.reason)) return undefined;
   if (livePool !== undefined && progress.state === "absent") return undefined;
   const isOpen =
-    !progress.isGiven || progress.state === "updating" || capi?.replicas !== progress.desiredNodes;
+    !progress.isSent || progress.state === "updating" || capi?.replicas !== progress.desiredNodes;
   if (!isOpen) return undefined;
   const message = `The node pool ${displayNameOf(pool)} cannot be changed: ${problem.message}`;
   return findLostCluster(observed) ?? { reason: problem.reason, message };

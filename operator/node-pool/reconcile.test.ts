@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FINALIZER, LABEL_ID } from "../../shared/crd/names.ts";
 import { makeCondition } from "../testing.ts";
-import { aPool, capiPoolWith, makeMachine, ORG, POOL_ID, settingsOf, UPGRADING } from "./testing.ts";
+import { aPool, capiPoolWith, hashOfPool, makeMachine, ORG, POOL_ID, UPGRADING } from "./testing.ts";
 
 const ready = { status: "True", reason: "Available" };
 
@@ -104,9 +104,9 @@ describe("new settings", () => {
     .with({ machines: [makeMachine("a"), makeMachine("b")] })
     .reconciled();
   const changed = ready.withSpec({ nodeLabels: { tier: "web" } });
-  const settings = settingsOf({ nodeLabels: { tier: "web" } });
-  const given = changed.withCapi({ desired: 2, settings });
-  const machine = (name: string) => makeMachine(name, {}, { applied: settings });
+  const applied = hashOfPool({ nodeLabels: { tier: "web" } });
+  const given = changed.withCapi({ desired: 2, applied });
+  const machine = (name: string) => makeMachine(name, {}, { applied });
 
   test.each([
     { what: "Cluster API was not given them", pool: changed },
@@ -116,21 +116,21 @@ describe("new settings", () => {
       pool: given.with({
         machines: [
           machine("a"),
-          makeMachine("b", { conditions: [makeCondition("UpToDate", "False")] }, { applied: settings }),
+          makeMachine("b", { conditions: [makeCondition("UpToDate", "False")] }, { applied }),
         ],
       }),
     },
     {
       what: "a node was made from another template",
       pool: given.with({
-        machines: [machine("a"), makeMachine("b", {}, { applied: settings, isOfOtherTemplate: true })],
+        machines: [machine("a"), makeMachine("b", {}, { applied, isOfOtherTemplate: true })],
       }),
     },
     { what: "a node lacks them", pool: given.with({ machines: [machine("a"), makeMachine("b")] }) },
     {
       what: "Cluster API has not acted on them",
       pool: changed
-        .withCapi({ desired: 2, settings, isGenerationObserved: false })
+        .withCapi({ desired: 2, applied, isGenerationObserved: false })
         .with({ machines: [machine("a"), machine("b")] }),
     },
   ])("are not called done while $what, nor scaling", ({ pool }) => {
@@ -159,7 +159,7 @@ describe("new settings", () => {
 
   test("that need new nodes do not count the old ones as up to date when the rollout begins", () => {
     const old = { machines: [makeMachine("a"), makeMachine("b")] };
-    const rolling = changed.withCapi({ desired: 2, settings, rollingOut: true });
+    const rolling = changed.withCapi({ desired: 2, applied, rollingOut: true });
     expect(rolling.with(old).condition("UpToDate")?.message).toContain("0 of 2 are up to date");
     const counted = rolling.with({ machines: [machine("a"), machine("b")] });
     expect(counted.condition("UpToDate")?.message).toBe("Nodes are being replaced one after another.");

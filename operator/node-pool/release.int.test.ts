@@ -58,15 +58,15 @@ async function openOperator() {
   const made = await client.create(clusterKind, { metadata, spec: idleClusterSpec }, TEST);
   const clock = { nowMs: 0 };
   const now = () => new Date(Date.now() + LATER_MS);
-  const plans = { default: { ...CLASS, class: CLASS.name, controlPlaneReplicas: 1 } };
+  const servicePlans = { default: { ...CLASS, class: CLASS.name, controlPlaneReplicas: 1 } };
   const topologyWrites = createTopologyWrites(() => clock.nowMs);
-  const deps = { ...makeRunDeps(client, now), settings: { ...settings, plans }, topologyWrites };
+  const deps = { ...makeRunDeps(client, now), settings: { ...settings, servicePlans }, topologyWrites };
   const { caches } = deps;
   const id = randomUUID();
   const labels = { [LABEL_ORG_ID]: randomUUID(), [LABEL_ID]: id };
   const annotations = { "cloud.marina.dev/infrastructure-names": "per-namespace" };
   showPlatform(caches, { name: namespace, labels }, { name: CLASS.name, annotations });
-  caches.subnetLocks.set({
+  caches.subnetAllocations.set({
     apiVersion: "v1",
     kind: "ConfigMap",
     metadata: { name: "subnet-10-64-3-0", labels: { [LABEL_CLUSTER_ID]: id } },

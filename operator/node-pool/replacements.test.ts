@@ -4,7 +4,7 @@ import type { CapiMachine } from "../capi/pool-state.ts";
 import { composePoolEvents } from "./events.ts";
 import type { ObservedPool } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
-import { aPool, settingsOf } from "./testing.ts";
+import { aPool, hashOfPool } from "./testing.ts";
 
 const NOW = new Date("2026-03-01T12:00:00Z");
 
@@ -18,7 +18,7 @@ function machine(name: string, rest: Partial<CapiMachine> = {}): CapiMachine {
     phase: "Running",
     ready: true,
     version: "1.34.2",
-    settings: settingsOf(),
+    appliedHash: hashOfPool(),
     outdated: false,
     createdAt: "2026-03-01T11:00:00Z",
     deleting: false,

@@ -7,7 +7,7 @@ import {
   setConditions,
   withOwnConditions,
 } from "../../shared/controller/conditions.ts";
-import { clipStatusMessage, EXPIRED } from "../../shared/crd/conditions.ts";
+import { EXPIRED, truncateStatusMessage } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import {
@@ -75,7 +75,7 @@ export function composePoolStatus(
     ...(firstReadyAt !== undefined && { firstReadyAt }),
     ...(progress.version !== undefined && { version: progress.version }),
     ...(selector !== undefined && { selector }),
-    ...(message !== undefined && { message: clipStatusMessage(message) }),
+    ...(message !== undefined && { message: truncateStatusMessage(message) }),
     machines: listed.machines,
     ...(listed.gone.length > 0 && { goneMachines: listed.gone }),
     ...(replacements.open.length > 0 && { replacements: replacements.open }),

@@ -6,6 +6,7 @@ import type { CapiMachine } from "../capi/pool-state.ts";
 import {
   capiPoolWith,
   changeMetadata,
+  hashOfPool,
   makeCondition,
   makeMachine,
   makePool,
@@ -13,12 +14,11 @@ import {
   POOL_ID,
   START,
   settings,
-  settingsOf,
 } from "../testing.ts";
 import type { ClusterOfPool, ObservedPool } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
 
-export { capiPoolWith, makeMachine, ORG, POOL_ID, settingsOf } from "../testing.ts";
+export { capiPoolWith, hashOfPool, makeMachine, ORG, POOL_ID } from "../testing.ts";
 
 export const UPGRADING = { upgrading: true, version: "1.35.1", controlPlaneInitialized: true };
 
@@ -110,7 +110,7 @@ export class PoolFixture {
 
   withCapi(counts: Parameters<typeof capiPoolWith>[0]): PoolFixture {
     return this.withCluster({ controlPlaneInitialized: true }).with({
-      capi: capiPoolWith({ settings: settingsOf(this.observed.pool.spec), ...counts }),
+      capi: capiPoolWith({ applied: hashOfPool(this.observed.pool.spec), ...counts }),
       isOutsideTopology: false,
     });
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseSubnetRange } from "../subnets/allocate.ts";
+import { parseSubnetRange } from "../subnets/range.ts";
 import { checkRanges, checkSubnets } from "./management.ts";
 
 const settings = {

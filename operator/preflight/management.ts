@@ -10,8 +10,8 @@ import { parseEntry } from "../caches.ts";
 import { CORE_PROVIDER_SELECTOR } from "../capi/kinds.ts";
 import type { ClusterSettings } from "../cluster/observe.ts";
 import type { Config } from "../config.ts";
-import { formatRange, type SubnetRange } from "../subnets/allocate.ts";
-import { LOCK_SELECTOR, readLock } from "../subnets/lock.ts";
+import { ALLOCATION_SELECTOR, readAllocation } from "../subnets/allocation.ts";
+import { formatRange, type SubnetRange } from "../subnets/range.ts";
 import { type Check, type CoreManager, checkCapiVersion } from "./checks.ts";
 import { checkImage, listAutoscalerImages } from "./images.ts";
 
@@ -60,8 +60,8 @@ export async function checkManagementNetworks(
   settings: Pick<Settings, "subnetRange" | "clusterNetwork" | "platformNamespace">,
 ): Promise<Check[]> {
   const { platformNamespace: namespace, subnetRange } = settings;
-  const locks = await client.listAll(configMapKind, { namespace, labelSelector: LOCK_SELECTOR });
-  const taken = new Set(locks.flatMap((one) => readLock(one)?.subnet ?? []));
+  const allocations = await client.listAll(configMapKind, { namespace, labelSelector: ALLOCATION_SELECTOR });
+  const taken = new Set(allocations.flatMap((one) => readAllocation(one)?.subnet ?? []));
   const subnets = checkSubnets(subnetRange, taken.size);
   const nodes = await unlessForbidden(client.listAll(nodeKind));
   const services = await unlessForbidden(client.listAll(serviceCidrKind));

@@ -19,8 +19,8 @@ import { configMapKind, deploymentKind } from "../../shared/kube/core-kinds.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import type { Config } from "../config.ts";
-import { parseSubnetRange } from "../subnets/allocate.ts";
-import { planSubnetAllocation } from "../subnets/lock.ts";
+import { planSubnetAllocation } from "../subnets/allocation.ts";
+import { parseSubnetRange } from "../subnets/range.ts";
 import { settings } from "../testing.ts";
 import { formatCheck } from "./checks.ts";
 import { checkCoreManagers, checkManagementNetworks } from "./management.ts";
@@ -28,7 +28,7 @@ import { checkInstallation, reportInstallation } from "./run.ts";
 
 const absent = { class: "absent", namespace: settings.platformNamespace, controlPlaneReplicas: 1 };
 const config = {
-  settings: { ...settings, plans: { absent }, autoscalerImage: undefined, syncedNodeLabels: /.*/ },
+  settings: { ...settings, servicePlans: { absent }, autoscalerImage: undefined, syncedNodeLabels: /.*/ },
 };
 
 function open() {

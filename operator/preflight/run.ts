@@ -133,7 +133,7 @@ async function checkClusterApi(
     classes: new Map(classes.map((one) => [objectKey(one), readClusterClass(one)])),
     takesTaints: gates.taints,
   });
-  const plans = checkPlans(capabilities, settings.plans);
+  const plans = checkPlans(capabilities, settings.servicePlans);
   const version = await checkCoreManagers(client);
   const ranges = await checkManagementNetworks(client, settings);
   return [version, ...rights, ...checkGates(gates), labels, ...published.checks, ...plans, ...ranges];
@@ -250,7 +250,7 @@ async function readLabelledNode(client: ReadClient, cluster: Cluster): Promise<L
   if (endpoint === undefined || machine === undefined || node === undefined) return undefined;
   const { signal } = new AbortController();
   const access = createTenantAccess({ client, now: () => new Date(), isLeader: () => false });
-  const tenant = { server: endpoint.url, authority: { kind: "kubeconfig", revision: "" } } as const;
+  const tenant = { server: endpoint.url, accessSource: { kind: "kubeconfig", revision: "" } } as const;
   const read = await access.withTenant(cluster, tenant, signal, (api) => api.get(nodeKind, node));
   const synced = read?.metadata.annotations?.[ANNOTATION_SYNCED_LABELS]?.split(",");
   if (synced === undefined) return undefined;

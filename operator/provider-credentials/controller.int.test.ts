@@ -57,12 +57,13 @@ async function run(meanwhile?: () => Promise<unknown>): Promise<Secret | undefin
   }
   await meanwhile?.();
   const plan = { class: "a", namespace: "a", controlPlaneReplicas: 1, credentials: [FIRST, NAME] };
+  const servicePlans = { ...settings.servicePlans, default: plan };
   const context = makeRunContext(api.client, "example.com/none", MANAGER_OPERATOR);
   await runProviderCredentials(
     {
       client: api.client,
       caches,
-      settings: { platformNamespace: platform.namespace, plans: { ...settings.plans, default: plan } },
+      settings: { platformNamespace: platform.namespace, servicePlans },
     },
     api.namespace,
     context,

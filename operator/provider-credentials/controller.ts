@@ -68,22 +68,22 @@ export function watchProviderCredentials(cacheSet: CacheSet, controller: Pick<Co
   });
 }
 
-type Plans = Readonly<Record<string, ServicePlan>>;
+type ServicePlans = Readonly<Record<string, ServicePlan>>;
 
 export interface CredentialSettings {
   platformNamespace: string;
-  plans: Plans;
+  servicePlans: ServicePlans;
 }
 
-/** The names of all Secrets that plans name. */
-export function listCredentialNames(plans: Plans): Set<string> {
-  return new Set(Object.values(plans).flatMap(({ credentials }) => credentials ?? []));
+/** The names of all Secrets that service plans name. */
+export function listCredentialNames(servicePlans: ServicePlans): Set<string> {
+  return new Set(Object.values(servicePlans).flatMap(({ credentials }) => credentials ?? []));
 }
 
 /** Gathers it from the caches; undefined for a Namespace that is deleted or of no organization, and for the platform's own. */
 export function observeCredentials(
   caches: Caches,
-  { plans, platformNamespace }: CredentialSettings,
+  { servicePlans, platformNamespace }: CredentialSettings,
   key: string,
 ): ObservedCredentials | undefined {
   const namespace = caches.namespaces.get(key);
@@ -93,12 +93,12 @@ export function observeCredentials(
   const clusters = caches.clusters.byIndex(INDEX_NAMESPACE, key);
   const capiClusters = caches.capiClusters.byIndex(INDEX_NAMESPACE, key);
   const findPlan = ({ spec: { plan = "default" } }: Cluster) =>
-    Object.hasOwn(plans, plan) ? plans[plan] : undefined;
+    Object.hasOwn(servicePlans, plan) ? servicePlans[plan] : undefined;
   const byName = (secrets: readonly Secret[]) =>
     new Map(secrets.map((secret) => [secret.metadata.name, secret]));
   return {
     namespace,
-    named: listCredentialNames(plans),
+    named: listCredentialNames(servicePlans),
     wanted: new Set(clusters.flatMap((cluster) => findPlan(cluster)?.credentials ?? [])),
     hasCapiCluster: capiClusters.length > 0,
     // A Cluster outlives that of Cluster API by its finalizer.

@@ -13,8 +13,8 @@ function observe(plan: string | undefined) {
   const capi = { namespace: NAMESPACE, name: "demo" };
   caches.capiClusters.set({ apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata: capi });
   if (plan !== undefined) caches.clusters.set(aCluster({ plan }).observed.cluster);
-  const plans = { scale: { class: "a", namespace: "a", controlPlaneReplicas: 1, credentials: ["cloud"] } };
-  return observeCredentials(caches, { platformNamespace: settings.platformNamespace, plans }, NAMESPACE);
+  const scale = { class: "a", namespace: "a", controlPlaneReplicas: 1, credentials: ["cloud"] };
+  return observeCredentials(caches, { ...settings, servicePlans: { scale } }, NAMESPACE);
 }
 
 test.each([

@@ -42,17 +42,17 @@ export function findClusterOverQuota(
 ): { cluster: Problem | undefined; pools: ReadonlyMap<string, Problem> } {
   const own = [requestOfCluster(caches, cluster), ...requestsOfPools(caches, pools)];
   const rejected = own.some(grows) ? checkNamespace(caches, cluster.metadata.namespace) : NOTHING;
-  const faults = pools.flatMap(({ metadata }) => {
-    const fault = toFault(rejected.get(poolKey(metadata)));
-    return fault === undefined ? [] : [[metadata.name, fault] as const];
+  const problems = pools.flatMap(({ metadata }) => {
+    const problem = toProblem(rejected.get(poolKey(metadata)));
+    return problem === undefined ? [] : [[metadata.name, problem] as const];
   });
-  return { cluster: toFault(rejected.get(objectKey(cluster))), pools: new Map(faults) };
+  return { cluster: toProblem(rejected.get(objectKey(cluster))), pools: new Map(problems) };
 }
 
 /** Why the organization's quotas block one pool; undefined = they do not. */
 export function findPoolOverQuota(caches: QuotaCheckCaches, pool: NodePool): Problem | undefined {
   if (!requestsOfPools(caches, [pool]).some(grows)) return undefined;
-  return toFault(checkNamespace(caches, pool.metadata.namespace).get(poolKey(pool.metadata)));
+  return toProblem(checkNamespace(caches, pool.metadata.namespace).get(poolKey(pool.metadata)));
 }
 
 /** Indexes what a quota or a duplicate name blocks by namespace: it is reconciled again when something is freed. */
@@ -84,6 +84,6 @@ function grows({ granted, requested }: QuotaRequest): boolean {
   return isGrowth(growthOf(granted, requested));
 }
 
-function toFault(shortfalls: readonly Shortfall[] | undefined): Problem | undefined {
+function toProblem(shortfalls: readonly Shortfall[] | undefined): Problem | undefined {
   return shortfalls && { reason: REASON, message: describeShortfalls(shortfalls) };
 }

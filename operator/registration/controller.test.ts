@@ -15,7 +15,7 @@ import { objectKey } from "../../shared/kube/object.ts";
 import type { RunContext } from "../caches.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
 import { aCluster, anCapiCluster, NAMESPACE, NOW } from "../cluster/testing.ts";
-import type { RegistrationOutcome } from "../tenant/tenant-memory.ts";
+import type { RegistrationOutcome } from "../tenant/tenant-findings.ts";
 import { createTestCaches } from "../testing-caches.ts";
 import { clusterProfileKind, OutdatedDefinitionError } from "./cluster-profile.ts";
 import { type RegistrationDeps, runRegistration } from "./controller.ts";
@@ -37,9 +37,9 @@ function world(allowed = "fluxSecret", wished: RegistrationPart = "fluxSecret") 
   caches.clusters.set(cluster);
   caches.capiClusters.set(anCapiCluster());
   const ca = nameCaSecret(key).split("/").at(-1) ?? "";
-  const authority = { namespace, name: ca, uid: ca, resourceVersion: "1" };
-  caches.clusterSecrets.set({ apiVersion: "v1", kind: "Secret", metadata: authority });
-  caches.credentials.set({
+  const secret = { namespace, name: ca, uid: ca, resourceVersion: "1" };
+  caches.clusterSecrets.set({ apiVersion: "v1", kind: "Secret", metadata: secret });
+  caches.issuedCredentials.set({
     apiVersion: "v1",
     kind: "Secret",
     metadata: {
@@ -57,7 +57,7 @@ function world(allowed = "fluxSecret", wished: RegistrationPart = "fluxSecret") 
     caches,
     apiserver: { namespace: "marina", name: "marina-apiserver" },
     argoCDNamespace: undefined,
-    tenantMemory: { recordRegistration: (_, outcome) => outcomes.push(outcome) },
+    tenantFindings: { recordRegistration: (_, outcome) => outcomes.push(outcome) },
     now: () => NOW,
     keys: new Map(),
   };
@@ -74,7 +74,7 @@ function world(allowed = "fluxSecret", wished: RegistrationPart = "fluxSecret") 
   const haveSecret = (part: RegistrationPart) => {
     const place = placeSecret(part, key, "argocd");
     const metadata = { ...place, labels: { [LABEL_CREDENTIAL]: "registration" } };
-    deps.caches.credentials.set({ apiVersion: "v1", kind: "Secret", metadata });
+    deps.caches.issuedCredentials.set({ apiVersion: "v1", kind: "Secret", metadata });
     return place.name;
   };
   const run = (writes: object = {}) => {

@@ -37,10 +37,10 @@ import { observeAdminKubeconfig } from "../admin-kubeconfig/observe.ts";
 import { type CacheSet, type Caches, enqueueTo, type RunContext } from "../caches.ts";
 import { hasFinalizer } from "../identity/identity.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE, INDEX_REGISTRATION } from "../indexes.ts";
-import { isTenantChanged } from "../tenant/authority.ts";
+import { isTenantChanged } from "../tenant/access.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { createRequest } from "../tenant/sign.ts";
-import type { TenantMemory } from "../tenant/tenant-memory.ts";
+import type { FindingsStore } from "../tenant/tenant-findings.ts";
 import { syncClusterProfile } from "./cluster-profile.ts";
 import { composeRegistrationFailure } from "./failure.ts";
 import {
@@ -65,7 +65,7 @@ export interface RegistrationDeps {
   caches: Caches;
   apiserver: ServiceAccountName;
   argoCDNamespace: string | undefined;
-  tenantMemory: Pick<TenantMemory, "recordRegistration">;
+  tenantFindings: Pick<FindingsStore, "recordRegistration">;
   now(): Date;
   /** By "namespace/cluster part": the access that this process has asked for, and its private key (PEM). */
   keys: Map<string, { access: string; key: string }>;
@@ -101,7 +101,7 @@ export async function runRegistration(
   }
   const outcome = summarize(results.map((result) => result.outcome));
   const parts = registrationParts.filter((part) => observed.cluster?.spec.registration?.[part] === true);
-  deps.tenantMemory.recordRegistration(key, outcome && { ...outcome, parts });
+  deps.tenantFindings.recordRegistration(key, outcome && { ...outcome, parts });
   if (errors.length > 0) throw errors[0];
   return { requeueAfterMs: earliest(results.map(({ requeueAfterMs }) => requeueAfterMs)) };
 }
@@ -119,7 +119,7 @@ function observeRegistration(
     basis: findBasis(caches, apiserver, key),
     allowed: new Set(allowed?.split(",").map((part) => part.trim())),
     argoCDNamespace,
-    secrets: caches.credentials.byIndex(INDEX_REGISTRATION, key),
+    secrets: caches.issuedCredentials.byIndex(INDEX_REGISTRATION, key),
     accesses: caches.accesses
       .byIndex(INDEX_CLUSTER, key)
       .filter(({ metadata }) => metadata.labels?.[LABEL_REGISTRATION] !== undefined),
@@ -247,7 +247,7 @@ export function watchRegistrations(cacheSet: CacheSet, controller: Pick<Controll
   cacheSet.listen("capiClusters", (change) => {
     if (isTenantChanged(change)) add(objectKey(change.object), change);
   });
-  cacheSet.listen("credentials", (change) => {
+  cacheSet.listen("issuedCredentials", (change) => {
     const { metadata } = change.object;
     const cluster = clusterOfAdminSecret(metadata.name);
     const key = cluster === undefined ? findRegistered(metadata)?.key : toKey(metadata.namespace, cluster);

@@ -4,7 +4,7 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf } from "../../shared/kube/kind.ts";
 import { messageOf } from "../../shared/program/errors.ts";
-import type { RegistrationOutcome } from "../tenant/tenant-memory.ts";
+import type { RegistrationOutcome } from "../tenant/tenant-findings.ts";
 import { clusterProfileKind, OutdatedDefinitionError } from "./cluster-profile.ts";
 import { describeSecret } from "./secret.ts";
 

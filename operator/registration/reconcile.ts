@@ -8,7 +8,7 @@ import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { toKey } from "../../shared/kube/object.ts";
 import { isLive } from "../cluster-access/reconcile.ts";
 import { isDeleting } from "../identity/identity.ts";
-import type { RegistrationOutcome } from "../tenant/tenant-memory.ts";
+import type { RegistrationOutcome } from "../tenant/tenant-findings.ts";
 import { type ClusterProfile, composeClusterProfile } from "./cluster-profile.ts";
 import {
   describeSecret,

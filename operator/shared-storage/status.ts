@@ -5,7 +5,7 @@ import {
   setConditions,
   withOwnConditions,
 } from "../../shared/controller/conditions.ts";
-import { clipConditionMessage } from "../../shared/crd/conditions.ts";
+import { truncateConditionMessage } from "../../shared/crd/conditions.ts";
 import {
   BYTES_PER_GIB,
   type StorageInventory,
@@ -82,7 +82,7 @@ function decideConditions(outcome: InventoryOutcome): NewCondition<StorageInvent
   }
   const isWaiting = outcome.kind === "failed" && outcome.error.kind === "unavailable";
   const { reason, message } = outcome.kind === "stalled" ? outcome : describeFailure(outcome.error);
-  const cause = { reason, message: clipConditionMessage(message) };
+  const cause = { reason, message: truncateConditionMessage(message) };
   return [
     { type: "Ready", status: "False", ...cause },
     { type: "Reconciling", status: isWaiting ? "True" : "False", ...cause },

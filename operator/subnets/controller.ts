@@ -4,29 +4,28 @@ import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import type { Caches, RunContext } from "../caches.ts";
 import { hasCapiWithId } from "../identity/ownership.ts";
 import { INDEX_ID } from "../indexes.ts";
-import { readLock } from "./lock.ts";
-import { type ObservedLock, reconcileLock } from "./reconcile.ts";
+import { readAllocation } from "./allocation.ts";
+import { type ObservedAllocation, reconcileAllocation } from "./reconcile.ts";
 
-export interface LockDeps {
-  caches: Caches;
-  now(): Date;
-}
-
-/** Reconciles one subnet lock. Rejects with the StepError of a lock that was not deleted. */
-export async function runLock(deps: LockDeps, key: string, context: RunContext): Promise<ReconcileResult> {
-  const observed = observeLock(deps.caches, key);
+/** Reconciles one subnet allocation. Rejects with the StepError of one that was not deleted. */
+export async function runSubnet(
+  { caches, now }: { caches: Caches; now(): Date },
+  key: string,
+  context: RunContext,
+): Promise<ReconcileResult> {
+  const observed = observeAllocation(caches, key);
   if (observed === undefined) return undefined;
-  const plan = reconcileLock(observed, deps.now());
+  const plan = reconcileAllocation(observed, now());
   await applyPlan({ ...context, kind: configMapKind }, observed.configMap, plan);
   return { requeueAfterMs: plan.requeueAfterMs };
 }
 
-/** Gathers a lock from the caches; undefined = it is deleted. */
-function observeLock(caches: Caches, key: string): ObservedLock | undefined {
-  const configMap = caches.subnetLocks.get(key);
-  const lock = configMap && readLock(configMap);
-  if (configMap === undefined || lock === undefined) return undefined;
-  const [owner] = caches.clusters.byIndex(INDEX_ID, lock.clusterId);
-  const runsInCapi = owner === undefined && hasCapiWithId(caches.capiClusters, lock.clusterId);
-  return { configMap, lock, owner, runsInCapi };
+/** Gathers an allocation from the caches; undefined = it is deleted. */
+function observeAllocation(caches: Caches, key: string): ObservedAllocation | undefined {
+  const configMap = caches.subnetAllocations.get(key);
+  const allocation = configMap && readAllocation(configMap);
+  if (configMap === undefined || allocation === undefined) return undefined;
+  const [owner] = caches.clusters.byIndex(INDEX_ID, allocation.clusterId);
+  const runsInCapi = owner === undefined && hasCapiWithId(caches.capiClusters, allocation.clusterId);
+  return { configMap, allocation, owner, runsInCapi };
 }

@@ -2,17 +2,19 @@ import { expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
 import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
-import { readLock } from "./lock.ts";
-import type { ObservedLock } from "./reconcile.ts";
-import { reconcileLock } from "./reconcile.ts";
+import { readAllocation } from "./allocation.ts";
+import type { ObservedAllocation } from "./reconcile.ts";
+import { reconcileAllocation } from "./reconcile.ts";
 
 const NOW = new Date("2026-11-26T12:00:00.000Z");
 const DAY_MS = 24 * 3_600_000;
 const ago = (ms: number) => new Date(NOW.getTime() - ms).toISOString();
 const LOST_AT = "cloud.marina.dev/without-cluster-since";
 
-function observe(lock: { ageMs?: number; lostMs?: number }, rest: Partial<ObservedLock> = {}): ObservedLock {
-  const { ageMs = DAY_MS, lostMs } = lock;
+function observe(
+  { ageMs = DAY_MS, lostMs }: { ageMs?: number; lostMs?: number },
+  rest: Partial<ObservedAllocation> = {},
+): ObservedAllocation {
   const configMap: ConfigMap = {
     apiVersion: "v1",
     kind: "ConfigMap",
@@ -26,14 +28,14 @@ function observe(lock: { ageMs?: number; lostMs?: number }, rest: Partial<Observ
     },
     data: { subnet: "10.64.3.0/24" },
   };
-  const read = readLock(configMap);
-  if (read === undefined) throw new Error("no lock");
-  return { configMap, lock: read, owner: undefined, runsInCapi: false, ...rest };
+  const read = readAllocation(configMap);
+  if (read === undefined) throw new Error("no allocation");
+  return { configMap, allocation: read, owner: undefined, runsInCapi: false, ...rest };
 }
 
 const owner = (workerSubnet?: string) => ({ status: { workerSubnet } }) as Cluster;
 
-test.each<[string, ObservedLock, "kept" | "waiting" | "marked" | "unmarked" | "released"]>([
+test.each<[string, ObservedAllocation, "kept" | "waiting" | "marked" | "unmarked" | "released"]>([
   ["of a cluster that has it", observe({}, { owner: owner("10.64.3.0/24") }), "kept"],
   ["of a cluster that has none yet", observe({}, { owner: owner() }), "kept"],
   ["of a cluster that has another one", observe({}, { owner: owner("10.64.4.0/24") }), "released"],
@@ -50,7 +52,7 @@ test.each<[string, ObservedLock, "kept" | "waiting" | "marked" | "unmarked" | "r
   ["whose cluster is gone by a clock ahead", observe({ lostMs: -60_000 }), "kept"],
   ["whose cluster came back from a backup", observe({ lostMs: DAY_MS }, { owner: owner() }), "unmarked"],
 ])("a subnet %s is %s", (_, observed, expected) => {
-  const { apply, remove, requeueAfterMs } = reconcileLock(observed, NOW);
+  const { apply, remove, requeueAfterMs } = reconcileAllocation(observed, NOW);
   const marks = apply.flatMap((step) => (step.verb === "patch" ? step.operations.at(-1)?.op : []));
   const outcome = {
     kept: [[], 0],

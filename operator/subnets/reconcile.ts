@@ -2,19 +2,19 @@ import { composePlan, type Plan } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
 import { elapsedMs } from "../../shared/program/time.ts";
-import { planOrphanRecord, planSubnetRelease, type SubnetLock } from "./lock.ts";
+import { type Allocation, planOrphanRecord, planSubnetRelease } from "./allocation.ts";
 
-/** All that is known about one subnet lock when it is reconciled: plain data, no client. */
-export interface ObservedLock {
+/** All that is known about one subnet allocation when it is reconciled: plain data, no client. */
+export interface ObservedAllocation {
   configMap: ConfigMap;
-  lock: SubnetLock;
+  allocation: Allocation;
   /** The cluster that the subnet was assigned to; undefined = it is deleted, or not in the cache yet. */
   owner: Cluster | undefined;
   /** Cluster API has a cluster with this id, whose nodes use the subnet. */
   runsInCapi: boolean;
 }
 
-/** A new lock may belong to a cluster that the cache does not show yet. */
+/** A new allocation may be for a cluster that the cache does not show yet. */
 const MIN_AGE_MS = 10 * 60_000;
 /**
  * A cluster that the operator did not delete may come back from a backup, with nodes that have addresses of this
@@ -24,24 +24,24 @@ const KEPT_MS = 30 * 24 * 3_600_000;
 
 /**
  * Releases a subnet whose cluster uses another one, and one whose cluster has been missing for 30 days. The deletion of
- * a cluster releases its subnet itself, so a lock without a cluster is one that was removed by force, or whose restore
- * is under way.
+ * a cluster releases its subnet itself, so an allocation without a cluster is of one that was
+ * removed by force, or whose restore is under way.
  */
-export function reconcileLock(observed: ObservedLock, now: Date): Plan<never> {
-  const { configMap, lock, owner, runsInCapi } = observed;
+export function reconcileAllocation(observed: ObservedAllocation, now: Date): Plan<never> {
+  const { configMap, allocation, owner, runsInCapi } = observed;
   const subnet = owner?.status?.workerSubnet;
-  const usesAnother = subnet !== undefined && subnet !== lock.subnet;
+  const usesAnother = subnet !== undefined && subnet !== allocation.subnet;
   if (!usesAnother && (owner !== undefined || runsInCapi))
     return composePlan({
-      apply: lock.orphanedAt === undefined ? [] : [planOrphanRecord(configMap, undefined)],
+      apply: allocation.orphanedAt === undefined ? [] : [planOrphanRecord(configMap, undefined)],
     });
-  const youngMs = findWaitMs(lock.createdAt, MIN_AGE_MS, now);
+  const youngMs = findWaitMs(allocation.createdAt, MIN_AGE_MS, now);
   if (youngMs !== undefined) return composePlan({ requeueAfterMs: youngMs });
-  if (!usesAnother && lock.orphanedAt === undefined)
+  if (!usesAnother && allocation.orphanedAt === undefined)
     return composePlan({ apply: [planOrphanRecord(configMap, now)], requeueAfterMs: KEPT_MS });
-  const keptMs = usesAnother ? undefined : findWaitMs(lock.orphanedAt, KEPT_MS, now);
+  const keptMs = usesAnother ? undefined : findWaitMs(allocation.orphanedAt, KEPT_MS, now);
   if (keptMs !== undefined) return composePlan({ requeueAfterMs: keptMs });
-  return composePlan({ remove: [planSubnetRelease(configMap.metadata.namespace ?? "", lock)] });
+  return composePlan({ remove: [planSubnetRelease(configMap.metadata.namespace ?? "", allocation)] });
 }
 
 /** The rest of a wait since a time. One ahead of this clock is waited for whole: a subnet is rather kept too long. */

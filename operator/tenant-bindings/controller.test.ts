@@ -5,7 +5,7 @@ import type { RunContext } from "../caches.ts";
 import { nameCaSecret, nameKubeconfigSecret } from "../capi/secrets.ts";
 import { aCluster, anCapiCluster, NOW } from "../cluster/testing.ts";
 import { SWEEP_PAUSE_MS } from "../tenant/sweep.ts";
-import { createAccessHealth } from "../tenant/tenant-memory.ts";
+import { createAccessHealth } from "../tenant/tenant-findings.ts";
 import { createTestCaches } from "../testing-caches.ts";
 import { runTenantBindings } from "./controller.ts";
 
@@ -54,7 +54,7 @@ function makeDeps() {
     random: () => 0,
     checked: new Set([key]),
     sweeps: new Map(),
-    tenantMemory: { recordAdmins: () => undefined, recordGeneration: () => undefined },
+    tenantFindings: { recordAdmins: () => undefined, recordGeneration: () => undefined },
   };
   return { deps, key };
 }

@@ -25,14 +25,14 @@ import { decideBindings, decideCredential } from "../admin-kubeconfig/reconcile.
 import type { CacheSet, Caches, RunContext } from "../caches.ts";
 import { enqueueTo } from "../caches.ts";
 import { findOutdated } from "../cluster-access/observe.ts";
-import { findChangedAuthority, isTenantChanged, readCapiAccess } from "../tenant/authority.ts";
+import { findChangedAccessSource, isTenantChanged, readCapiAccess } from "../tenant/access.ts";
 import { composeAdminBinding, ensureBindings } from "../tenant/binding.ts";
 import { requestToken, type Signers } from "../tenant/issue.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { createRequest, readNotAfter } from "../tenant/sign.ts";
 import { SWEEP_PAUSE_MS, type Sweeps, UnfinishedSweepError } from "../tenant/sweep.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
-import type { AccessHealth, TenantMemory } from "../tenant/tenant-memory.ts";
+import type { AccessHealth, FindingsStore } from "../tenant/tenant-findings.ts";
 
 export interface TenantBindingsDeps {
   client: AdminKubeconfigDeps["client"];
@@ -46,7 +46,7 @@ export interface TenantBindingsDeps {
   /** The clusters whose tenant API this process has checked or scheduled a check of. */
   checked: Set<string>;
   sweeps: Sweeps;
-  tenantMemory: Pick<TenantMemory, "recordAdmins" | "recordGeneration">;
+  tenantFindings: Pick<FindingsStore, "recordAdmins" | "recordGeneration">;
 }
 
 /**
@@ -73,7 +73,7 @@ export async function runTenantBindings(
   const credential = decideCredential(observed, deps.now());
   if (tenant?.state.controlPlaneInitialized !== true || credential === undefined) return undefined;
   const { basis, issue } = credential;
-  const issues = tenant.authority.kind === "kubeconfig";
+  const issues = tenant.accessSource.kind === "kubeconfig";
   if (issue.kind === "issue" && !issues) return undefined;
   const delayMs =
     issue.kind === "issue" || deps.checked.has(key)
@@ -93,9 +93,9 @@ export async function runTenantBindings(
             const accesses = observeAccesses(caches, key).filter((access) => !isOutdated(access));
             return decideBindings(cluster, basis, accesses, deps.now());
           },
-          { sweeps: deps.sweeps, key, onAdmins: (found) => deps.tenantMemory.recordAdmins(key, found) },
+          { sweeps: deps.sweeps, key, onAdmins: (found) => deps.tenantFindings.recordAdmins(key, found) },
         );
-        deps.tenantMemory.recordGeneration(key, basis.credentialsGeneration);
+        deps.tenantFindings.recordGeneration(key, basis.credentialsGeneration);
         if (issues) {
           const issued = () => issueAdminByTenant(deps, client, observed, credential, context);
           await deps.accessHealth.record(key, "kubeconfig", issued);
@@ -143,8 +143,8 @@ async function requestCredential(
   if (certificate !== undefined) {
     return { credential: { certificate, key: privateKey }, expiresAt: readNotAfter(certificate) };
   }
-  const { clusterId, credentialsGeneration, authority } = basis;
-  const { name } = composeAdminBinding(clusterId, credentialsGeneration, authority).metadata;
+  const { clusterId, credentialsGeneration, accessSource } = basis;
+  const { name } = composeAdminBinding(clusterId, credentialsGeneration, accessSource).metadata;
   const { token, expiresAt } = await requestToken(tenant, name, LIFETIME_MS / 1000);
   return { credential: { token }, expiresAt };
 }
@@ -162,10 +162,10 @@ export function watchTenantBindings(cacheSet: CacheSet, controller: Pick<Control
     if (isTenantChanged(change)) add(objectKey(change.object), change);
   });
   cacheSet.listen("clusterSecrets", (change) => {
-    const cluster = findChangedAuthority(cacheSet.caches, change.object);
+    const cluster = findChangedAccessSource(cacheSet.caches, change.object);
     if (cluster !== undefined) add(cluster, change);
   });
-  cacheSet.listen("credentials", (change) => {
+  cacheSet.listen("issuedCredentials", (change) => {
     const { namespace, name } = change.object.metadata;
     const cluster = clusterOfAdminSecret(name);
     if (cluster !== undefined) add(toKey(namespace, cluster), change);

@@ -11,7 +11,7 @@ import {
   type TenantPage,
   tenantList,
 } from "../../shared/tenant/tenant-client.ts";
-import type { AuthorityKind } from "./authority.ts";
+import type { AccessSourceKind } from "./access.ts";
 import {
   ACCOUNT_NAMESPACE,
   type EndedRights,
@@ -69,15 +69,15 @@ const MAX_OWN_PAGES = 8;
 export function composeAdminBinding(
   clusterId: string,
   generation: number,
-  authority: AuthorityKind,
+  accessSource: AccessSourceKind,
 ): TenantBinding {
   const group = nameAdminGroup(clusterId, generation);
-  return composeBinding(nameAdminBinding(generation), group, authority);
+  return composeBinding(nameAdminBinding(generation), group, accessSource);
 }
 
 /** The binding of one access, as `composeAdminBinding`. */
-export function composeAccessBinding(accessId: string, authority: AuthorityKind): TenantBinding {
-  return composeBinding(nameAccessBinding(accessId), nameAccessGroup(accessId), authority);
+export function composeAccessBinding(accessId: string, accessSource: AccessSourceKind): TenantBinding {
+  return composeBinding(nameAccessBinding(accessId), nameAccessGroup(accessId), accessSource);
 }
 
 /** The bindings of a tenant cluster. */
@@ -164,10 +164,10 @@ export async function ensureBinding(tenant: TenantClient, binding: TenantBinding
 export async function removeBinding(
   tenant: TenantClient,
   name: string,
-  authority: AuthorityKind,
+  accessSource: AccessSourceKind,
 ): Promise<void> {
   await tenant.delete(tenantBindingKind, name);
-  if (authority === "kubeconfig") {
+  if (accessSource === "kubeconfig") {
     await tenant.delete({ kind: serviceAccountKind }, name, ACCOUNT_NAMESPACE);
   }
 }
@@ -204,7 +204,7 @@ function isSame(left: TenantBinding, right: TenantBinding): boolean {
   );
 }
 
-function composeBinding(name: string, group: string, authority: AuthorityKind): TenantBinding {
+function composeBinding(name: string, group: string, accessSource: AccessSourceKind): TenantBinding {
   const ofGroup = { kind: "Group", apiGroup: clusterRoleBindingKind.group, name: group };
   const ofAccount = { kind: "ServiceAccount", name, namespace: ACCOUNT_NAMESPACE };
   return {
@@ -212,6 +212,6 @@ function composeBinding(name: string, group: string, authority: AuthorityKind): 
     kind: clusterRoleBindingKind.kind,
     metadata: { name, labels: LABELS },
     roleRef: { apiGroup: clusterRoleBindingKind.group, kind: "ClusterRole", name: "cluster-admin" },
-    subjects: authority === "ca" ? [ofGroup] : [ofGroup, ofAccount],
+    subjects: accessSource === "ca" ? [ofGroup] : [ofGroup, ofAccount],
   };
 }

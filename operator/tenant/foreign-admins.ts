@@ -4,7 +4,7 @@ import {
   MAX_BINDING_NAME_LENGTH,
   MAX_FOREIGN_ADMIN_NAMES,
 } from "../../shared/crd/cluster.ts";
-import { copyClipped } from "../../shared/kube/errors.ts";
+import { copyTruncated } from "../../shared/kube/errors.ts";
 import type { Subject } from "./subjects.ts";
 import { ACCOUNT_NAMESPACE, isOwnBinding } from "./subjects.ts";
 
@@ -122,7 +122,7 @@ export function createAdminCollector(): AdminCollector {
       count += 1;
       if (names.length === MAX_FOREIGN_ADMIN_NAMES) return;
       const place = namespace === undefined ? "" : `${namespace}/`;
-      names.push(copyClipped(`${place}${name}`, MAX_BINDING_NAME_LENGTH));
+      names.push(copyTruncated(`${place}${name}`, MAX_BINDING_NAME_LENGTH));
     },
     result: () => ({ count, names }),
   };

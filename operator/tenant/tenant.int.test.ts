@@ -8,7 +8,7 @@ import type { KubeClient } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { composeCaData, makeAuthority } from "../../shared/tenant/testing.ts";
 import { aCluster } from "../testing-cluster.ts";
-import { revisionOf } from "./authority.ts";
+import { revisionOf } from "./access.ts";
 import { ensureBindings } from "./binding.ts";
 import { createTenantAccess } from "./tenant.ts";
 
@@ -64,7 +64,7 @@ async function start() {
   const cluster = { ...demo, metadata: { ...demo.metadata, namespace } };
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const connect = () => {
-    const tenant = { server: url, authority: { kind: "ca" as const, revision: revisionOf(ca.metadata) } };
+    const tenant = { server: url, accessSource: { kind: "ca" as const, revision: revisionOf(ca.metadata) } };
     return tenants.withTenant(cluster, tenant, new AbortController().signal, (tenantClient) =>
       ensureBindings(tenantClient, () => ({ desired: [], isKept: () => false, revision: "" }), {
         sweeps: new Map(),

@@ -8,13 +8,13 @@ import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
 import type { Caches } from "../caches.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
 import { findCapi } from "../identity/ownership.ts";
-import { type Authority, findAuthority, readCapiAccess, readCertificateAuthority } from "./authority.ts";
+import { type AccessSource, findAccessSource, readCapiAccess, readCertificateAuthority } from "./access.ts";
 import { issueClientCertificate } from "./sign.ts";
 
 /** A tenant's API server, as reported by Cluster API. */
 export interface Tenant {
   server: string;
-  authority: Authority;
+  accessSource: AccessSource;
   state: CapiState;
   /** The uid of the Cluster API cluster. */
   capiUid: string;
@@ -28,7 +28,7 @@ export interface TenantAccess {
    */
   withTenant<Result>(
     cluster: Cluster,
-    tenant: Pick<Tenant, "server" | "authority">,
+    tenant: Pick<Tenant, "server" | "accessSource">,
     signal: AbortSignal,
     use: (client: TenantClient) => Promise<Result>,
     deadlines?: TenantDeadlines,
@@ -66,9 +66,9 @@ export function findTenant(
   key: string,
 ): Tenant | undefined {
   const { state, object } = findCapi(caches, key).capi ?? {};
-  const authority = findAuthority(caches, key);
-  if (state?.endpoint === undefined || authority === undefined) return undefined;
-  return { state, server: state.endpoint.url, authority, capiUid: object?.metadata.uid ?? "" };
+  const accessSource = findAccessSource(caches, key);
+  if (state?.endpoint === undefined || accessSource === undefined) return undefined;
+  return { state, server: state.endpoint.url, accessSource, capiUid: object?.metadata.uid ?? "" };
 }
 
 /**
@@ -80,7 +80,7 @@ export function createTenantAccess(deps: TenantDeps): TenantAccess {
 
   async function findOwn(
     cluster: Cluster,
-    { kind, revision }: Authority,
+    { kind, revision }: AccessSource,
     signal: AbortSignal,
   ): Promise<OwnCredential> {
     const key = objectKey(cluster);
@@ -95,8 +95,8 @@ export function createTenantAccess(deps: TenantDeps): TenantAccess {
   }
 
   return {
-    async withTenant(cluster, { server, authority }, signal, use, deadlines) {
-      const { connection } = await findOwn(cluster, authority, signal);
+    async withTenant(cluster, { server, accessSource }, signal, use, deadlines) {
+      const { connection } = await findOwn(cluster, accessSource, signal);
       const options = { signal, mayWrite: () => deps.isLeader() };
       try {
         return await connectTenant({ server, ...connection }, options, use, deadlines);

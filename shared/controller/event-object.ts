@@ -121,7 +121,7 @@ export function toEventObject(
     type: event.type,
     reason: event.reason.slice(0, 128),
     action: event.action.slice(0, 128),
-    message: cutBytes(event.note, 1024),
+    message: truncateBytes(event.note, 1024),
     involvedObject: event.regarding,
     ...(event.related && { related: event.related }),
   };
@@ -143,7 +143,7 @@ function toRepetition(count: number, lastAt: Date) {
   };
 }
 
-function cutBytes(text: string, bytes: number): string {
+function truncateBytes(text: string, bytes: number): string {
   const encoded = Buffer.from(text);
   if (encoded.length <= bytes) return text;
   // A character cut in half decodes to U+FFFD at the end.

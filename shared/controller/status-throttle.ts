@@ -55,7 +55,7 @@ export interface StatusThrottleOptions {
 }
 
 /** What the throttle keeps of an object. */
-interface Memory {
+interface ThrottleState {
   writtenAtMs: number | undefined;
   /**
    * Counters that are not written yet, since when they have had these values, and since when they differ from the
@@ -75,45 +75,45 @@ export function createStatusThrottle({
   nowMs = () => performance.now(),
 }: StatusThrottleOptions = {}): StatusThrottle {
   /** The one touched longest ago first. */
-  const memories = new Map<string, Memory>();
+  const states = new Map<string, ThrottleState>();
 
-  function recall(key: string, now: number): Memory {
-    for (const [other, { touchedAtMs }] of memories) {
+  function touch(key: string, now: number): ThrottleState {
+    for (const [other, { touchedAtMs }] of states) {
       if (now - touchedAtMs < CAUSES_EVERY_MS) break;
-      memories.delete(other);
+      states.delete(other);
     }
-    const memory = memories.get(key) ?? { writtenAtMs: undefined, unchanged: undefined, touchedAtMs: now };
-    memory.touchedAtMs = now;
-    memories.delete(key);
-    memories.set(key, memory);
-    return memory;
+    const state = states.get(key) ?? { writtenAtMs: undefined, unchanged: undefined, touchedAtMs: now };
+    state.touchedAtMs = now;
+    states.delete(key);
+    states.set(key, state);
+    return state;
   }
 
   return {
     limit(key, last, plan) {
-      const known = memories.get(key);
+      const known = states.get(key);
       if (plan.status === undefined) {
         if (known !== undefined) known.unchanged = undefined;
         return plan;
       }
       const now = nowMs();
-      const memory = recall(key, now);
+      const state = touch(key, now);
       const waitMs =
-        last === undefined ? 0 : findWaitMs(memory, last, plan as Plan<StatusLike>, counters, now);
+        last === undefined ? 0 : findWaitMs(state, last, plan as Plan<StatusLike>, counters, now);
       if (waitMs === 0) return plan;
       return { ...plan, status: undefined, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
     },
     noteApplied(key, { status }) {
       if (status === undefined) return;
       const now = nowMs();
-      Object.assign(recall(key, now), { writtenAtMs: now, unchanged: undefined });
+      Object.assign(touch(key, now), { writtenAtMs: now, unchanged: undefined });
     },
   };
 }
 
 /** In how many ms the status of a plan may be written: 0 = now, undefined = when anything else of it changes. */
 function findWaitMs(
-  memory: Memory,
+  state: ThrottleState,
   last: StatusLike,
   plan: Plan<StatusLike>,
   counters: readonly string[],
@@ -129,11 +129,11 @@ function findWaitMs(
   if (isSame((status) => status)) {
     // Counters alone: once they have not changed for 20 s, after 40 s at the latest; during a creation not at all.
     if (isBeingCreated) return undefined;
-    const isUnchanged = isDeepStrictEqual(memory.unchanged?.counters, after.counters);
-    const { sinceMs = now, differSinceMs = now } = memory.unchanged ?? {};
-    memory.unchanged = { counters: after.counters, sinceMs: isUnchanged ? sinceMs : now, differSinceMs };
+    const isUnchanged = isDeepStrictEqual(state.unchanged?.counters, after.counters);
+    const { sinceMs = now, differSinceMs = now } = state.unchanged ?? {};
+    state.unchanged = { counters: after.counters, sinceMs: isUnchanged ? sinceMs : now, differSinceMs };
     return Math.min(
-      remaining(memory.unchanged.sinceMs, DETAILS_EVERY_MS, now),
+      remaining(state.unchanged.sinceMs, DETAILS_EVERY_MS, now),
       remaining(differSinceMs, COUNTERS_WITHIN_MS, now),
     );
   }
@@ -141,7 +141,7 @@ function findWaitMs(
   // Messages, and the progress of a creation: 20 s after the last write. Why a creation without `message` lasts: 60 s after it.
   const isUnexplained = isBeingCreated && next.message === undefined;
   const everyMs = isUnexplained && isSame(withoutCauses) ? CAUSES_EVERY_MS : DETAILS_EVERY_MS;
-  return memory.writtenAtMs === undefined ? 0 : remaining(memory.writtenAtMs, everyMs, now);
+  return state.writtenAtMs === undefined ? 0 : remaining(state.writtenAtMs, everyMs, now);
 }
 
 function remaining(sinceMs: number, durationMs: number, now: number): number {

@@ -2,18 +2,18 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { clusterConditionTypes, clusterStatusSchema } from "./cluster.ts";
-import { clipConditionMessage, clipStatusMessage, MAX_STATUS_MESSAGE_LENGTH } from "./conditions.ts";
+import { MAX_STATUS_MESSAGE_LENGTH, truncateConditionMessage, truncateStatusMessage } from "./conditions.ts";
 import { nodePoolConditionTypes } from "./node-pool.ts";
 
 describe("a message", () => {
   test("that fits is left as it is", () => {
     const longest = "🚢".repeat(MAX_STATUS_MESSAGE_LENGTH);
-    expect(clipStatusMessage(longest)).toBe(longest);
-    expect(clipConditionMessage("Waiting.")).toBe("Waiting.");
+    expect(truncateStatusMessage(longest)).toBe(longest);
+    expect(truncateConditionMessage("Waiting.")).toBe("Waiting.");
   });
 
   test("that is too long is cut to what the schema takes, and shows that it was cut", () => {
-    const message = clipStatusMessage("x".repeat(MAX_STATUS_MESSAGE_LENGTH + 1));
+    const message = truncateStatusMessage("x".repeat(MAX_STATUS_MESSAGE_LENGTH + 1));
     expect(message.endsWith("…")).toBe(true);
     expect(clusterStatusSchema.safeParse({ message }).success).toBe(true);
   });

@@ -185,24 +185,24 @@ export const unappliedSchema = z.array(unappliedPartSchema).max(MAX_UNAPPLIED_PA
 export type UnappliedPart = z.output<typeof unappliedPartSchema>;
 
 /** The parts as a status holds them, of which there may be as many as fit; undefined = none. */
-export function clipUnapplied(parts: readonly UnappliedPart[]): UnappliedPart[] | undefined {
+export function truncateUnapplied(parts: readonly UnappliedPart[]): UnappliedPart[] | undefined {
   if (parts.length === 0) return undefined;
   return parts
     .slice(0, MAX_UNAPPLIED_PARTS)
-    .map((part) => ({ ...part, message: clipStatusMessage(part.message) }));
+    .map((part) => ({ ...part, message: truncateStatusMessage(part.message) }));
 }
 
 /** Shortens a text to the maximum length of a condition's message, so that a long error never blocks a status write. */
-export function clipConditionMessage(message: string): string {
-  return clip(message, MAX_CONDITION_MESSAGE_LENGTH);
+export function truncateConditionMessage(message: string): string {
+  return truncate(message, MAX_CONDITION_MESSAGE_LENGTH);
 }
 
 /** Shortens a text to the maximum length of `status.message`. */
-export function clipStatusMessage(message: string): string {
-  return clip(message, MAX_STATUS_MESSAGE_LENGTH);
+export function truncateStatusMessage(message: string): string {
+  return truncate(message, MAX_STATUS_MESSAGE_LENGTH);
 }
 
-function clip(message: string, maxLength: number): string {
+function truncate(message: string, maxLength: number): string {
   const points = Array.from(message);
   return points.length <= maxLength ? message : `${points.slice(0, maxLength - 1).join("")}…`;
 }

@@ -50,9 +50,9 @@ test.each([
   expect(identityOf({ metadata: { name: "shop", uid: UID, ...metadata } })).toBe(state);
 });
 
-test("an object whose status has its id is confirmed whatever it says, and keeps the id without the label", () => {
+test("an object whose status has its id is accepted whatever it says, and keeps the id without the label", () => {
   const object = { metadata: { name: "shop", annotations: confirmation("refused") }, status: { id: ID } };
-  expect(identityOf(object)).toBe("confirmed");
+  expect(identityOf(object)).toBe("accepted");
   expect(idOf(object)).toBe(ID);
 });
 

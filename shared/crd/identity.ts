@@ -42,7 +42,8 @@ export type IdentityState =
   | "unconfirmed"
   /** Marina's API server has answered, and the operator has not acted on it yet. */
   | ConfirmationResult
-  | "confirmed";
+  /** The operator has accepted it: its status holds it. */
+  | "accepted";
 
 /**
  * `status.id` is written when the id is accepted. A confirmation that a backup brings back must not count, so it names
@@ -51,7 +52,7 @@ export type IdentityState =
  */
 export function identityOf(object: Identified): IdentityState {
   const { labels, annotations, uid } = object.metadata;
-  if (idInStatus(object) !== undefined) return "confirmed";
+  if (idInStatus(object) !== undefined) return "accepted";
   const confirmation = annotations?.[ANNOTATION_IDENTITY];
   if (confirmation === "refused") return "refused";
   if (labels?.[LABEL_ID] === undefined) return "none";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cutText } from "../program/wording.ts";
+import { truncateText } from "../program/wording.ts";
 
 export interface KubeErrorFields {
   /** HTTP status of the response; 0 without one (see `reason`). */
@@ -185,7 +185,7 @@ export function toKubeError(
   return new KubeError({
     status: response.status,
     reason: httpReason(response.status),
-    kubeMessage: cutText(text.trim(), 300) || "the response had no body",
+    kubeMessage: truncateText(text.trim(), 300) || "the response had no body",
     retryAfterMs,
     request,
   });
@@ -235,19 +235,19 @@ const STATUS_REASONS: Record<number, string> = {
   504: "Timeout",
 };
 
-/** Longer texts of a tenant are cut: they end up in a status and in the log. */
-const MAX_CLIPPED_LENGTH = 300;
+/** Longer texts of a tenant are truncated: they end up in a status and in the log. */
+const MAX_TRUNCATED_LENGTH = 300;
 
 /** What a call of an API server that is not trusted failed with, with short texts. */
-export function clipError(error: unknown, request: string): KubeError {
+export function truncateError(error: unknown, request: string): KubeError {
   const fields =
     error instanceof KubeError
       ? { status: error.status, reason: error.reason, kubeMessage: error.kubeMessage }
       : { status: 0, reason: "InvalidResponse", kubeMessage: String(error) };
   return new KubeError({
     status: fields.status,
-    reason: copyClipped(fields.reason, MAX_CLIPPED_LENGTH),
-    kubeMessage: copyClipped(fields.kubeMessage, MAX_CLIPPED_LENGTH),
+    reason: copyTruncated(fields.reason, MAX_TRUNCATED_LENGTH),
+    kubeMessage: copyTruncated(fields.kubeMessage, MAX_TRUNCATED_LENGTH),
     request,
     // An error is kept for a status: not with a response of some megabytes.
     cause: error instanceof KubeError ? error.cause : error,
@@ -261,6 +261,6 @@ const INVISIBLE = /\p{C}|\p{Zl}|\p{Zp}/gu;
  * The first characters of a text of a tenant, for people: what is no visible character, and half a surrogate pair at the
  * end, is U+FFFD. A separate string: a part of a string that V8 cuts out would keep the whole of it in memory.
  */
-export function copyClipped(text: string, maxLength: number): string {
+export function copyTruncated(text: string, maxLength: number): string {
   return Buffer.from(text.slice(0, maxLength).replaceAll(INVISIBLE, "\uFFFD")).toString();
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { count, cutText, findNearest, listNames, suggestNearest } from "./wording.ts";
+import { count, findNearest, listNames, suggestNearest, truncateText } from "./wording.ts";
 
 const FIELDS = ["name", "k8s_version", "node_pools", "vcpus", "memory_gb", "min_nodes", "max_nodes", "plan"];
 
@@ -72,5 +72,5 @@ test.each([
   ["a\uD83D", 5, "a"],
   ["\uDE00a", 5, "\uFFFDa"],
 ])("of %j at most %d units are %j, well formed", (text, length, expected) => {
-  expect(cutText(text, length)).toBe(expected);
+  expect(truncateText(text, length)).toBe(expected);
 });

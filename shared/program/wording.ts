@@ -9,7 +9,7 @@ export function count(amount: number, noun: string, plural = `${noun}s`): string
  * The beginning of a text, at most so many UTF-16 units of it, well formed: half a surrogate pair at the cut is left out.
  * Postgres stores no other text as JSON, and strict readers of JSON refuse it.
  */
-export function cutText(text: string, maxLength: number): string {
+export function truncateText(text: string, maxLength: number): string {
   return text
     .slice(0, maxLength)
     .replace(/[\uD800-\uDBFF]$/, "")

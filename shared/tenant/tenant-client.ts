@@ -2,7 +2,7 @@ import type { X509Certificate } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { z } from "zod";
 import { MANAGER_OPERATOR } from "../crd/names.ts";
-import { clipError, KubeError, toKubeError } from "../kube/errors.ts";
+import { KubeError, toKubeError, truncateError } from "../kube/errors.ts";
 import { apiVersionOf, defineKind, type Kind, type KubeObject } from "../kube/kind.ts";
 import { collectionPath, metadataOf, objectPath } from "../kube/object.ts";
 import type { Transport, TransportRequest } from "../kube/transport.ts";
@@ -166,7 +166,7 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
       if (response.status >= 300) throw toKubeError(response, description);
       return parse(schema, response.body, description);
     } catch (error) {
-      throw clipError(error, description);
+      throw truncateError(error, description);
     }
   }
 
@@ -234,7 +234,7 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
         const request = { path, accept: "text/plain", ...LINE_LIMITS };
         yield* await transport.openStream({ ...request, signal });
       } catch (error) {
-        throw clipError(error, `GET ${path}`);
+        throw truncateError(error, `GET ${path}`);
       }
     },
     async readCertificates() {

@@ -9,7 +9,7 @@ import {
   type ProjectedNodePool,
   projectObservations,
 } from "../../resources/project/index.ts";
-import { projectionWatches } from "../../resources/project/table.ts";
+import { syncPeriods } from "../../resources/project/table.ts";
 import { projected, projectedPool } from "../../resources/project/testing.ts";
 import { startTestApp } from "../../testing/app.ts";
 import { listEvidence } from "./ledger-store.ts";
@@ -29,7 +29,7 @@ beforeEach(async () => {
   registry = createRegistry();
   deps = { ...api.deps, ledgerMetrics: createLedgerMetrics(registry) };
   orgId = createId();
-  await api.deps.db.delete(projectionWatches);
+  await api.deps.db.delete(syncPeriods);
   await api.deps.db.delete(usageRounds);
 });
 
@@ -65,7 +65,7 @@ const aMachine = (uid: string) => {
 /** The projection followed the Kubernetes API between these hours ago. */
 function watched(startedHoursAgo: number, seenHoursAgo: number) {
   const [startedAt, seenAt] = [ago(startedHoursAgo), ago(seenHoursAgo)];
-  return api.deps.db.insert(projectionWatches).values({ id: createId(), startedAt, seenAt });
+  return api.deps.db.insert(syncPeriods).values({ id: createId(), startedAt, seenAt });
 }
 
 /** `<type> <hours since the start> <hours since the end>`, in hours ago; 0 is now. */

@@ -5,7 +5,7 @@ import {
   clusterRecords,
   projectedClusters,
   projectedNodePools,
-  projectionWatches,
+  syncPeriods,
 } from "../../resources/project/table.ts";
 import { usageSources } from "./table.ts";
 import type { SeenCluster, SeenPool, UseEnd } from "./uses.ts";
@@ -115,7 +115,7 @@ function seenColumns(table: typeof projectedClusters | typeof projectedNodePools
     isReplaced: sql<boolean>`exists (
       select from ${table} as live where live.id = ${table}.id and live.deleted_at is null)`,
     watchedAt: sql<Date | null>`(
-      select max(least(watch.seen_at, ${table}.deleted_at)) from ${projectionWatches} as watch
+      select max(least(watch.seen_at, ${table}.deleted_at)) from ${syncPeriods} as watch
       where watch.started_at <= ${table}.deleted_at)`.mapWith(table.deletedAt),
   };
 }

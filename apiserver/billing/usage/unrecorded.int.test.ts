@@ -10,7 +10,7 @@ import {
   type ProjectedNodePool,
   projectObservations,
 } from "../../resources/project/index.ts";
-import { projectionWatches } from "../../resources/project/table.ts";
+import { syncPeriods } from "../../resources/project/table.ts";
 import { projected, projectedPool } from "../../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { createLedgerMetrics } from "./metrics.ts";
@@ -47,7 +47,7 @@ afterAll(async () => {
 
 /** A cluster with one machine, which the ledger has had for nine hours. */
 beforeEach(async () => {
-  await api.deps.db.delete(projectionWatches);
+  await api.deps.db.delete(syncPeriods);
   n += 2;
   const ready = projected(createId(), n);
   const status = { firstReadyAt: ago(9).toISOString() };
@@ -83,7 +83,7 @@ async function useAt(hours: number, usage: object, uid = cluster.uid) {
 async function loseAt(hours: number, ...objects: (ProjectedCluster | ProjectedNodePool)[]) {
   for (const object of objects) await project(object, true);
   const watch = { id: createId(), startedAt: ago(20), seenAt: ago(hours) };
-  await api.deps.db.insert(projectionWatches).values(watch);
+  await api.deps.db.insert(syncPeriods).values(watch);
 }
 
 const lose = (...objects: (ProjectedCluster | ProjectedNodePool)[]) => loseAt(5, ...objects);

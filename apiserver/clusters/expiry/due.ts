@@ -37,8 +37,7 @@ export function isDue(object: Deletable, now: Date): boolean {
   if (spec.deletionProtection === true) return false;
   const createdMs = Date.parse(metadata.creationTimestamp ?? "");
   if (createdMs < Date.parse(spec.expiresAt ?? "")) return true;
-  if (findRestoredAt(object) !== undefined || !["confirmed", "new"].includes(identityOf(object)))
-    return false;
+  if (findRestoredAt(object) !== undefined || !["accepted", "new"].includes(identityOf(object))) return false;
   const isObserved = (status?.observedGeneration ?? -1) >= (metadata.generation ?? 0);
   return isObserved && findCondition(status?.conditions, "Stalled")?.reason !== EXPIRED;
 }

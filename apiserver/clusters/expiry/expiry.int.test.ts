@@ -9,7 +9,7 @@ import { createKeyedSlots } from "../../../shared/program/limits.ts";
 import { createLogger } from "../../../shared/program/log.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { Deps } from "../../deps.ts";
-import { systemEvents } from "../../events/table.ts";
+import { feedEvents } from "../../events/table.ts";
 import { ApiError } from "../../http/errors.ts";
 import { findCluster, projectObservations, toProjectedCluster } from "../../resources/project/index.ts";
 import { writeIntents } from "../../resources/table.ts";
@@ -45,8 +45,8 @@ async function create(name: string, settings: object = {}, pool: object = {}) {
 }
 
 const readNotices = async (clusterId: string) => {
-  const ofCluster = and(eq(systemEvents.clusterId, clusterId), eq(systemEvents.kind, "system-event"));
-  const rows = await api.deps.db.select().from(systemEvents).where(ofCluster).orderBy(systemEvents.id);
+  const ofCluster = and(eq(feedEvents.clusterId, clusterId), eq(feedEvents.kind, "system-event"));
+  const rows = await api.deps.db.select().from(feedEvents).where(ofCluster).orderBy(feedEvents.id);
   return rows.filter(({ payload }) => "reason" in payload && payload.reason === "Expiring");
 };
 

@@ -1,6 +1,6 @@
 import { compareKubernetesVersions, type VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts";
 import { findForceReason } from "../../../shared/crd/upgrade-checks.ts";
-import { cutText } from "../../../shared/program/wording.ts";
+import { truncateText } from "../../../shared/program/wording.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "../../resources/project/index.ts";
 import { desiredVersionOf, findClusterStep, withoutPrefix } from "../kubernetes-version.ts";
 import { type ClusterMerge, isDesired } from "../merge-update.ts";
@@ -68,7 +68,7 @@ export function countWorkers(pools: readonly ProjectedNodePool[]): WorkerRollout
       ? {}
       : {
           workers_pending: blockers.length,
-          workers_error: cutText(blockers.join(" "), MAX_WORKERS_ERROR_LENGTH),
+          workers_error: truncateText(blockers.join(" "), MAX_WORKERS_ERROR_LENGTH),
         }),
   };
 }

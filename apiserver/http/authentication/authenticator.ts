@@ -197,8 +197,8 @@ function refuse(step: string, facts: Readonly<Record<string, unknown>> = {}, cau
   return toTokenError(new TokenRefusal(step, facts, cause));
 }
 
-/** 401 for an invalid ticket. */
-export function invalidTicket(): ApiError {
+/** 401 for an invalid stream ticket. */
+export function invalidStreamTicket(): ApiError {
   return new ApiError(
     "unauthorized",
     "The ticket is not valid: it is unknown, used, expired or for another path.",

@@ -1,5 +1,5 @@
 import type { JWTHeaderParameters, JWTPayload } from "jose";
-import { cutText } from "../../../shared/program/wording.ts";
+import { truncateText } from "../../../shared/program/wording.ts";
 import { DEFAULT_STAFF_ROLE, type IssuerConfig } from "./issuer-config.ts";
 import {
   hasAcceptedType,
@@ -52,7 +52,7 @@ export function explainToken(
 /** A value of a token as JSON, shortened. */
 export function show(value: unknown): string {
   const text = JSON.stringify(value) ?? "missing";
-  return text.length <= MAX_SHOWN_CHARACTERS ? text : `${cutText(text, MAX_SHOWN_CHARACTERS)}…`;
+  return text.length <= MAX_SHOWN_CHARACTERS ? text : `${truncateText(text, MAX_SHOWN_CHARACTERS)}…`;
 }
 
 function explainAudience({ aud }: JWTPayload, { audiences }: IssuerConfig): ClaimFinding {

@@ -22,13 +22,13 @@ export interface AccessControl {
   /** Turns an Authorization header into a principal. Throws 401 unauthorized, or 503 when an issuer is unavailable. */
   authenticate(authorization: string | undefined): Promise<Principal>;
   /**
-   * Uses up a ticket that was issued for this path and returns its principal. Throws 401 unauthorized for one that is
+   * Uses up a stream ticket that was issued for this path and returns its principal. Throws 401 unauthorized for one that is
    * unknown, used, expired or for another path.
    */
-  redeemTicket(ticket: string, path: string): Promise<Principal>;
+  redeemStreamTicket(ticket: string, path: string): Promise<Principal>;
   /** Whether this very credential was accepted before; does no I/O. */
   isKnown(authorization: string): boolean;
-  /** Whether it is an API token with the right checksum, which a guess has not; does no I/O. */
+  /** Whether it is an API token with the right checksum, which a guess lacks; does no I/O. */
   isWellFormed(authorization: string): boolean;
   /** The principal's membership of an organization that is not deleted; undefined when there is none. */
   findMembership(principal: Principal, orgId: string): Promise<Membership | undefined>;

@@ -65,7 +65,7 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
       if (authorization !== "Bearer good") throw new ApiError("unauthorized", "");
       return PRINCIPAL;
     },
-    redeemTicket: () => Promise.reject(new Error("no tickets here")),
+    redeemStreamTicket: () => Promise.reject(new Error("no tickets here")),
     isKnown: () => false,
     isWellFormed: () => false,
     async findMembership(_principal, orgId) {

@@ -65,7 +65,7 @@ export function addRoute<
         c,
         {
           limits: router.tenantLimits,
-          kind: kindOf(operation, c),
+          kind: requestKindOf(operation, c),
           deadlineMs: REQUEST_DEADLINE_MS,
           // Checked again, for the request has waited: its caller may not have read the responses of earlier ones.
           beginTurn: () => router.unread.requireCapacity(findConsumers(c)),
@@ -124,7 +124,7 @@ function toRoutePath(path: string): string {
   return path.replaceAll(/\{(.+?)\}/g, ":$1");
 }
 
-function kindOf(operation: Operation, c: Context<HttpEnv>): RequestKind {
+function requestKindOf(operation: Operation, c: Context<HttpEnv>): RequestKind {
   if (operation.method === "get") return "read";
   return isDryRun(c.get("input")?.query) ? "dry run" : "write";
 }
@@ -165,14 +165,14 @@ function checkRequest(c: Context<HttpEnv>, { maxUrlBytes }: RequestLimits): void
   if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The URL must not hold U+0000.");
 }
 
-/** Sets `principal` by the request's credential or ticket. Throws 401 without a valid one, 429 beyond the rate limits. */
+/** Sets `principal` by the request's credential or stream ticket. Throws 401 without a valid one, 429 beyond the rate limits. */
 async function authenticateCaller(
   c: Context<HttpEnv>,
   router: Router,
   operation: Operation,
 ): Promise<Principal> {
-  const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
-  const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
+  const ticket = operation.acceptsStreamTicket === true ? findStreamTicket(c) : undefined;
+  const control = ticket === undefined ? router.access : withStreamTicket(router.access, c.req.path);
   const credential = ticket ?? c.req.header("authorization");
   if (credential === undefined) router.limiter.countAnonymous(c);
   const principal = await router.limiter.limit(control, operation, c).authenticate(credential);
@@ -180,16 +180,16 @@ async function authenticateCaller(
   return principal;
 }
 
-/** The ticket of a request that has no other credential. */
-function findTicket(c: Context<HttpEnv>): string | undefined {
+/** The stream ticket of a request that has no other credential. */
+function findStreamTicket(c: Context<HttpEnv>): string | undefined {
   return c.req.header("authorization") === undefined ? c.req.query("ticket") : undefined;
 }
 
-/** Access control that takes a ticket as the credential. */
-function withTicket(access: AccessControl, path: string): AccessControl {
+/** Access control that takes a stream ticket as the credential. */
+function withStreamTicket(access: AccessControl, path: string): AccessControl {
   return {
     ...access,
-    authenticate: (ticket = "") => access.redeemTicket(ticket, path),
+    authenticate: (ticket = "") => access.redeemStreamTicket(ticket, path),
     isKnown: () => false,
     isWellFormed: () => false,
   };

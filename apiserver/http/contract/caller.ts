@@ -231,8 +231,8 @@ function createSignedInCall<C>(
   const { principal } = caller.author;
   const { params, query } = c.get("input") ?? {};
   const { db, kube } = router.deps;
-  const { context, database, tenant } = slot;
-  const deps = { ...router.deps, db: forTenant(db, database), kube: bindToTenant(kube, context) };
+  const { context, databaseContext, tenant } = slot;
+  const deps = { ...router.deps, db: forTenant(db, databaseContext), kube: bindToTenant(kube, context) };
 
   const runKeyed = async <R extends Response>(
     options: OnceOptions<R>,

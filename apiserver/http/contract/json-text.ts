@@ -1,5 +1,5 @@
 import { describeJsonFault } from "../../../shared/program/json-fault.ts";
-import { cutText } from "../../../shared/program/wording.ts";
+import { truncateText } from "../../../shared/program/wording.ts";
 import { ApiError, invalidField } from "../errors.ts";
 
 /** No body of this API is deeper than 6; recursion over untrusted input needs a bound. */
@@ -71,7 +71,7 @@ function rememberKey(keys: Set<string> | undefined, quoted: string): void {
   if (keys.has(key)) {
     throw new ApiError(
       "bad_request",
-      `The body has the key ${JSON.stringify(cutText(key, 64))} twice in one object.`,
+      `The body has the key ${JSON.stringify(truncateText(key, 64))} twice in one object.`,
     );
   }
   keys.add(key);

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { isLabelKey, isLabelValue, labelsSchema } from "../../../shared/crd/labels.ts";
-import { cutText } from "../../../shared/program/wording.ts";
+import { truncateText } from "../../../shared/program/wording.ts";
 import { NOT_PREPARED } from "../../db/pool.ts";
 
 const MAX_SELECTOR_LENGTH = 4096;
@@ -52,7 +52,7 @@ const isWord = (token: string | undefined): token is string =>
 
 function fail(found: string | undefined, expected: string): never {
   throw new SelectorError(
-    `must have ${expected} instead of ${found === undefined ? "the end" : `"${cutText(found, 100)}"`}`,
+    `must have ${expected} instead of ${found === undefined ? "the end" : `"${truncateText(found, 100)}"`}`,
   );
 }
 
@@ -61,7 +61,8 @@ function parseRequirement(take: Read, peek: Read): LabelRequirement {
   if (isNegated) take();
   const key = take();
   if (!isWord(key)) fail(key, "a key");
-  if (!isLabelKey(key)) throw new SelectorError(`must have keys of labels; "${cutText(key, 100)}" is none`);
+  if (!isLabelKey(key))
+    throw new SelectorError(`must have keys of labels; "${truncateText(key, 100)}" is none`);
   if (isNegated) return { key, operator: "absent" };
   if (peek() === undefined || peek() === ",") return { key, operator: "exists" };
   const operator = take() ?? "";
@@ -98,7 +99,7 @@ function parseList(take: Read, peek: Read): string[] {
 function requireValues(values: string[]): string[] {
   const wrong = values.find((value) => !isLabelValue(value));
   if (wrong !== undefined)
-    throw new SelectorError(`must have values of labels; "${cutText(wrong, 100)}" is none`);
+    throw new SelectorError(`must have values of labels; "${truncateText(wrong, 100)}" is none`);
   return values;
 }
 

@@ -112,8 +112,8 @@ export interface Operation<
   rateClass?: RateClass;
   /** An operation of the platform's staff on what outlives the organization in its path, such as an invoice. */
   outlivesOrganization?: true;
-  /** A one-use ticket in the query parameter `ticket` stands in for an Authorization header. */
-  acceptsTicket?: true;
+  /** A stream ticket, for one use, in the query parameter `ticket` stands in for an Authorization header. */
+  acceptsStreamTicket?: true;
   /** Schemas of the path parameters that are not UUIDs. */
   params?: Readonly<Record<string, z.ZodType<string>>>;
   /** A strict object; without it any query parameter is refused. */

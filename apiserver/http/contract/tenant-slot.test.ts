@@ -103,11 +103,11 @@ test.each([
   void send(`/a/${kind}`, client.signal).catch(() => undefined);
   await settle();
   const slot = running[0]?.slot;
-  const signals = [slot?.signal, slot?.database.signal];
+  const signals = [slot?.signal, slot?.databaseContext.signal];
   client.abort();
   expect(signals.map((signal) => signal?.aborted ?? false)).toEqual([ends, true]);
   slot?.begin?.();
-  expect(slot?.database.signal?.aborted ?? false).toBe(ends);
+  expect(slot?.databaseContext.signal?.aborted ?? false).toBe(ends);
 });
 
 test("a client that has gone while it waited is not served, and holds no slot", async () => {

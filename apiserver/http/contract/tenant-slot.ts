@@ -64,8 +64,8 @@ export interface TenantSlot {
 export interface RequestSlots extends TenantSlot {
   /** For whom the request is made; its signal is that of the slot. */
   readonly context: TenantContext;
-  /** As `context`, for its database; a write that has not begun has a signal here. */
-  readonly database: TenantContext;
+  /** As `context`, for statements of Postgres; a write that has not begun has a signal here. */
+  readonly databaseContext: TenantContext;
   /**
    * Waits for a slot among the computations of the tenant and of this process, at most 20 s. Throws 429. Called before a
    * response that takes more than some 20 ms to make; it is held until the response is made.
@@ -103,7 +103,7 @@ export async function runWithTenantSlot<T>(
   let endComputation: (() => void) | undefined;
   const slot: RequestSlots = {
     context,
-    database: beforeTransaction?.context ?? context,
+    databaseContext: beforeTransaction?.context ?? context,
     tenant,
     begin: beforeTransaction?.end,
     get ended() {

@@ -7,7 +7,7 @@ import { idempotencyKeys } from "./table.ts";
 
 /** The identity of one keyed request: caller, operation, key, and a hash of the body. */
 export interface IdempotencyClaim {
-  /** Principal, method and full path. */
+  /** Within which a key is unique: principal, method and full path. */
   scope: string;
   key: string;
   /** The person whose keys are counted, also for an API token. */

@@ -27,7 +27,7 @@ export function documentOperation(registry: Registry, operation: Operation): voi
     description: operation.description ?? `${operation.summary}.`,
     security: [
       ...describeSecurity(operation.access),
-      ...(operation.acceptsTicket === true ? [{ ticket: [] }] : []),
+      ...(operation.acceptsStreamTicket === true ? [{ ticket: [] }] : []),
     ],
     request: describeRequest(operation),
     responses: { ...describeResponses(operation), ...describeErrors(errorsOf(operation)) },

@@ -16,7 +16,7 @@ const control: AccessControl = {
     const [userId = "", tokenId] = authorization.slice(5).split("/");
     return tokenId === undefined ? makePrincipal(userId) : aToken(userId, tokenId);
   },
-  redeemTicket: () => Promise.reject(new Error("no tickets here")),
+  redeemStreamTicket: () => Promise.reject(new Error("no tickets here")),
   isKnown: (authorization) => authorization === "good known",
   isWellFormed: (authorization) => authorization.includes("checksum"),
   findMembership: async () => undefined,

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Context, MiddlewareHandler } from "hono";
 import type { Logger } from "../../../shared/program/log.ts";
 import { Counter, Histogram, type Registry } from "../../../shared/program/metrics.ts";
-import { cutText } from "../../../shared/program/wording.ts";
+import { truncateText } from "../../../shared/program/wording.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { HttpEnv } from "../env.ts";
 
@@ -54,7 +54,7 @@ export function observe(
       clientRequestId,
       method,
       route,
-      path: path.length > MAX_LOGGED_PATH ? `${cutText(path, MAX_LOGGED_PATH)}… (cut)` : path,
+      path: path.length > MAX_LOGGED_PATH ? `${truncateText(path, MAX_LOGGED_PATH)}… (cut)` : path,
       status,
       ms: Math.round(seconds * 1000),
       principal: caller,

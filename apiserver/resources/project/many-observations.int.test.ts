@@ -11,7 +11,7 @@ import { createStore } from "../../../shared/kube/store.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import { connectDatabase, type Queryable } from "../../db/client.ts";
-import { systemEvents } from "../../events/table.ts";
+import { feedEvents } from "../../events/table.ts";
 import { startTestApp } from "../../testing/app.ts";
 import { createVersionLog } from "./audit-versions.ts";
 import type { Observation } from "./batches.ts";
@@ -67,9 +67,9 @@ async function readStored(orgId: string, observations: readonly Observation[]) {
   const audit = entries.filter(({ action }) => action !== "node_pool.delete");
   const feed = await db
     .select()
-    .from(systemEvents)
-    .where(inArray(systemEvents.clusterId, ids))
-    .orderBy(systemEvents.id);
+    .from(feedEvents)
+    .where(inArray(feedEvents.clusterId, ids))
+    .orderBy(feedEvents.id);
   return {
     clusters: sortRows(await rows(projectedClusters)),
     nodePools: sortRows(await rows(projectedNodePools)),

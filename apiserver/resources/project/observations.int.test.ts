@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
-import { systemEvents } from "../../events/table.ts";
+import { feedEvents } from "../../events/table.ts";
 import { startTestApp } from "../../testing/app.ts";
 import { isNameFree } from "../write/testing.ts";
 import { findCluster, projectObservations, toProjectedCluster } from "./index.ts";
@@ -51,9 +51,9 @@ function observe(object: ProjectedCluster, how: { deleted?: boolean; authoritati
 async function statusesOf(clusterId: string) {
   const rows = await api.deps.db
     .select()
-    .from(systemEvents)
-    .where(eq(systemEvents.clusterId, clusterId))
-    .orderBy(systemEvents.id);
+    .from(feedEvents)
+    .where(eq(feedEvents.clusterId, clusterId))
+    .orderBy(feedEvents.id);
   return rows.map(({ payload }) => ("status" in payload ? [payload.previousStatus, payload.status] : []));
 }
 

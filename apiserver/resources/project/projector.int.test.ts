@@ -12,7 +12,7 @@ import { createVersionLog } from "./audit-versions.ts";
 import { findCluster, projectObservations } from "./index.ts";
 import { projectBatch } from "./project-batch.ts";
 import { startProjector } from "./projector.ts";
-import { projectedClusters, projectionWatches } from "./table.ts";
+import { projectedClusters, syncPeriods } from "./table.ts";
 import { projected, readTransitionTypes } from "./testing.ts";
 
 const api = setUpTestClusters();
@@ -104,7 +104,7 @@ describe("the projector", () => {
   };
 
   test("records in which times it follows the Kubernetes API, each start as another one", async () => {
-    const read = () => api.deps.db.select().from(projectionWatches).orderBy(projectionWatches.startedAt);
+    const read = () => api.deps.db.select().from(syncPeriods).orderBy(syncPeriods.startedAt);
     // A gap of half a minute makes another one too.
     const startAndRead = async () => {
       const earlier = (await read()).length;

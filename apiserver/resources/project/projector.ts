@@ -22,7 +22,7 @@ import { runLoop } from "../../work/loop.ts";
 import { createVersionLog, type VersionLog } from "./audit-versions.ts";
 import { type Caches, findConfirmedId } from "./caches.ts";
 import { keyOf, projectBatch, type Work } from "./project-batch.ts";
-import { projectionWatches } from "./table.ts";
+import { syncPeriods } from "./table.ts";
 
 const BATCH_SIZE = 100;
 
@@ -267,11 +267,11 @@ async function recordSyncPeriods(
 
 async function writeSyncPeriod(db: Queryable, id: string, seenAt: Date): Promise<void> {
   await db
-    .insert(projectionWatches)
+    .insert(syncPeriods)
     .values({ id, startedAt: seenAt, seenAt })
     .onConflictDoUpdate({
-      target: projectionWatches.id,
+      target: syncPeriods.id,
       set: { seenAt },
-      setWhere: sql`${projectionWatches.seenAt} < excluded.seen_at`,
+      setWhere: sql`${syncPeriods.seenAt} < excluded.seen_at`,
     });
 }

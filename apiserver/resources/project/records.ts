@@ -77,13 +77,13 @@ export async function hasRecord(
 }
 
 /**
- * A query of the objects that have a name in a scope, the organization of clusters or the cluster of pools: object_id, scope,
- * name_key. An object of kubectl or GitOps may have the name of another one.
+ * A query of the objects that have a name within a parent, the organization of clusters or the cluster of pools: object_id,
+ * parent_id, name_key. An object of kubectl or GitOps may have the name of another one.
  */
-export function selectNameHolders(scope: "organization" | "cluster"): SQL {
+export function selectNameHolders(parent: "organization" | "cluster"): SQL {
   const [table, column] =
-    scope === "organization" ? [clusterRecords, "org_id"] : [nodePoolRecords, "cluster_id"];
-  return sql`select id as object_id, ${sql.identifier(column)} as scope, name_key from ${table}
+    parent === "organization" ? [clusterRecords, "org_id"] : [nodePoolRecords, "cluster_id"];
+  return sql`select id as object_id, ${sql.identifier(column)} as parent_id, name_key from ${table}
     where deleted_at is null`;
 }
 

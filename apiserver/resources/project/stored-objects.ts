@@ -4,7 +4,7 @@ import type { Labels } from "../../../shared/crd/labels.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import { clusterColumns, nodePoolColumns } from "./served-objects.ts";
-import { clusterRecords, projectedClusters, projectedNodePools, projectionWatches } from "./table.ts";
+import { clusterRecords, projectedClusters, projectedNodePools, syncPeriods } from "./table.ts";
 
 /** The stored object with this metadata.uid, tombstones included. */
 export async function findByUid(
@@ -148,9 +148,9 @@ export async function findProjectedPlaces(
 /** The last instant at which everything that existed was projected; undefined: never yet. */
 export async function findLastSeenAt(db: Queryable): Promise<Date | undefined> {
   const [row] = await db
-    .select({ seenAt: projectionWatches.seenAt })
-    .from(projectionWatches)
-    .orderBy(desc(projectionWatches.seenAt))
+    .select({ seenAt: syncPeriods.seenAt })
+    .from(syncPeriods)
+    .orderBy(desc(syncPeriods.seenAt))
     .limit(1);
   return row?.seenAt;
 }

@@ -172,8 +172,8 @@ export const auditedVersions = pgTable("audited_versions", {
   state: jsonb().$type<AuditedState>().notNull(),
 });
 
-/** The times in which the projection followed the Kubernetes API without a gap. */
-export const projectionWatches = pgTable(
+/** The periods in which the projection followed the Kubernetes API without a gap; the table has an older name. */
+export const syncPeriods = pgTable(
   "projection_watches",
   {
     id: uuid().primaryKey(),

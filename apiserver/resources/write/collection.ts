@@ -63,11 +63,11 @@ export interface Collection<T extends KubeObject, P extends ObjectRef> {
   /** Converts the object to its projected form. */
   project: (object: T) => P;
   /** Brings the projection up to date with what was read or written, with the events that follow. */
-  save: (tx: Queryable, observation: Observation<P>, config: AuditEventsConfig) => Promise<unknown>;
+  save: (tx: Queryable, state: ObjectState<P>, config: AuditEventsConfig) => Promise<unknown>;
 }
 
 /** An object as it was read or written, or that is deleted. */
-interface Observation<P> {
+interface ObjectState<P> {
   object: P;
   deleted: boolean;
 }
@@ -143,10 +143,10 @@ export interface ScheduledOption<P> {
 /** Brings the projection up to date, with the events that follow; every replica serves the object afterwards. */
 export async function saveProjection(
   tx: Queryable,
-  observation: Observation<ProjectedObject>,
+  state: ObjectState<ProjectedObject>,
   config: AuditEventsConfig,
 ): Promise<void> {
-  await projectObservations(tx, [observation], config);
+  await projectObservations(tx, [state], config);
 }
 
 /** The merge patch that makes a map of a `spec` another one: just what changes, a removed key as null. */

@@ -101,13 +101,14 @@ async function findNameUse(
   name: string,
   objectId: string,
 ): Promise<"free" | "taken" | "in_flight"> {
-  const isNamed = sql`scope = ${parent.id} and name_key = ${name.toLowerCase()}`;
+  const key = name.toLowerCase();
+  const isNamed = sql`${writeIntents.parentId} = ${parent.id} and ${writeIntents.nameKey} = ${key}`;
   const [row] = await tx.execute<{ taken: boolean; in_flight: boolean }>(sql`
     with released_name as (
       update ${writeIntents} set name_key = null where ${isNamed} and object_id = ${objectId}
     )
     select exists (select from (${selectNameHolders(parent.noun)}) as holders
-        where ${isNamed} and object_id <> ${objectId}) as taken,
+        where parent_id = ${parent.id} and name_key = ${key} and object_id <> ${objectId}) as taken,
       exists (select from ${writeIntents} where ${isNamed} and object_id <> ${objectId}) as in_flight`);
   if (row?.taken === true) return "taken";
   return row?.in_flight === true ? "in_flight" : "free";

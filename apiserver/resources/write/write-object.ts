@@ -120,7 +120,7 @@ async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
   const retryUntil = performance.now() + RETRY_FOR_MS;
   async function retry(): Promise<WriteResult<P, E>> {
     for (let attempt = 1; performance.now() < retryUntil; attempt++) {
-      const live = await readLive(deps, collection, known);
+      const live = await requireLive(deps, collection, known);
       requireMatch(preconditions, objectTag(live.metadata));
       const written = await write(live);
       if (written !== undefined) return written;
@@ -134,8 +134,8 @@ async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
   return withWriteLock(deps, caller.slot, collection, { ...known, withinMs: RETRY_FOR_MS }, retry);
 }
 
-/** The live object. Throws 404 for a deleted one, and stores that it is: an observation, as the projector makes it, of no caller's. */
-async function readLive<T extends KubeObject, P extends ObjectRef>(
+/** The live object. Throws 404 for a deleted one, after it has stored that it is, as the projector would. */
+async function requireLive<T extends KubeObject, P extends ObjectRef>(
   deps: Pick<Deps, "config" | "db" | "kube">,
   collection: Collection<T, P>,
   known: P,

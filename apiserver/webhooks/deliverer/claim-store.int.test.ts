@@ -159,9 +159,9 @@ describe("a claim of a process that died", () => {
     const paused = await claim();
     await store.makeDue(webhookId);
     const other = await claim();
-    expect(await complete(paused, FAILURE)).toEqual(["lost"]);
+    expect(await complete(paused, FAILURE)).toEqual(["superseded"]);
     expect(await complete(other)).toEqual(["delivered"]);
-    expect(await complete(paused)).toEqual(["lost"]);
+    expect(await complete(paused)).toEqual(["superseded"]);
     const [delivery] = await store.findDeliveries(webhookId);
     expect(delivery).toMatchObject({ status: "delivered", attempts: 1 });
     expect(await store.findAttempts(delivery?.id ?? "")).toHaveLength(1);

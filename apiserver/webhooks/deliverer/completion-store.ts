@@ -47,8 +47,8 @@ export interface Completion {
   outcome: Attempted | Postponed | Released;
 }
 
-/** What became of a completion: `lost` when its claim is no longer in the queue. */
-export type CompletionResult = "delivered" | "retried" | "failed" | "postponed" | "released" | "lost";
+/** What became of a completion: `superseded` when its claim had ended, and another process has taken the delivery. */
+export type CompletionResult = "delivered" | "retried" | "failed" | "postponed" | "released" | "superseded";
 
 interface LockedQueue extends EndpointHealth {
   webhookId: string;
@@ -83,7 +83,7 @@ export async function completeDeliveries(
     const results = completions.map((completion) => {
       const { delivery, outcome } = completion;
       const queue = queues.get(delivery.webhookId);
-      if (queue === undefined || !endClaim(queue, delivery)) return "lost";
+      if (queue === undefined || !endClaim(queue, delivery)) return "superseded";
       if (outcome.kind === "postponed")
         queue.pausedUntilMs = Math.max(queue.pausedUntilMs ?? 0, queue.nowMs + POSTPONE_MS);
       if (outcome.kind !== "attempted") return outcome.kind;
@@ -175,7 +175,7 @@ async function lockQueues(tx: Queryable, completions: readonly Completion[]): Pr
     select webhook_id as "webhookId", claims, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
       consecutive_failures as "consecutiveFailures", exhausted_events as "exhaustedEvents",
       ${ms("failing_since")} as "failingSinceMs", ${ms("paused_until")} as "pausedUntilMs",
-      ${ms("failure_reported_at")} as "failureReportedAtMs", ${ms("last_delivery_at")} as "lastAttemptAtMs",
+      ${ms("failure_reported_at")} as "failureAuditedAtMs", ${ms("last_delivery_at")} as "lastAttemptAtMs",
       last_status_code as "lastStatusCode", answers_purged_to as "responsesPurgedTo"
     from webhook_queues
     where webhook_id in (select value::uuid from json_array_elements_text(${ids}::text::json))

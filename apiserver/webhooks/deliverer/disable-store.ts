@@ -80,7 +80,7 @@ async function review(tx: Queryable, id: string): Promise<void> {
   const consequence = classifyFailure(
     {
       failingSinceMs: queue.failingSince?.getTime() ?? null,
-      failureReportedAtMs: queue.failureReportedAt?.getTime() ?? null,
+      failureAuditedAtMs: queue.failureAuditedAt?.getTime() ?? null,
       exhaustedEvents: queue.exhaustedEvents,
     },
     nowMs,
@@ -89,7 +89,7 @@ async function review(tx: Queryable, id: string): Promise<void> {
   if (consequence !== "record") return;
   await tx
     .update(webhookQueues)
-    .set({ failureReportedAt: new Date(nowMs) })
+    .set({ failureAuditedAt: new Date(nowMs) })
     .where(eq(webhookQueues.webhookId, id));
   const after = { failing_since: failingSince };
   await recordWebhookAudits(tx, [{ action: "webhook.fail", orgId, id, after }]);

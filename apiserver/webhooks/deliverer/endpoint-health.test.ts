@@ -8,7 +8,7 @@ const HEALTHY: EndpointHealth = {
   exhaustedEvents: 0,
   failingSinceMs: null,
   pausedUntilMs: null,
-  failureReportedAtMs: null,
+  failureAuditedAtMs: null,
   lastAttemptAtMs: null,
   lastStatusCode: null,
 };
@@ -17,7 +17,7 @@ const FAILING: EndpointHealth = {
   consecutiveFailures: 9,
   exhaustedEvents: 1,
   failingSinceMs: 7,
-  failureReportedAtMs: 8,
+  failureAuditedAtMs: 8,
 };
 const FAILED: EndpointAttempt = {
   trigger: "event",
@@ -97,12 +97,12 @@ test.each([
     { failingSinceMs: NOW_MS - 4 * DAY_MS + 1, exhaustedEvents: 9 },
   ],
   ["record", "that fails for four days", { failingSinceMs: NOW_MS - 4 * DAY_MS }],
-  ["leave", "that was recorded", { failingSinceMs: NOW_MS - 4 * DAY_MS, failureReportedAtMs: 1 }],
+  ["leave", "that was recorded", { failingSinceMs: NOW_MS - 4 * DAY_MS, failureAuditedAtMs: 1 }],
   ["disable", "that fails for five days", { failingSinceMs: NOW_MS - 5 * DAY_MS, exhaustedEvents: 2 }],
   [
     "leave",
     "that failed for one event only",
-    { failingSinceMs: NOW_MS - 9 * DAY_MS, exhaustedEvents: 1, failureReportedAtMs: 1 },
+    { failingSinceMs: NOW_MS - 9 * DAY_MS, exhaustedEvents: 1, failureAuditedAtMs: 1 },
   ],
 ] as const)("to %s an endpoint %s", (consequence, _, health) => {
   expect(classifyFailure({ ...HEALTHY, ...health }, NOW_MS)).toBe(consequence);

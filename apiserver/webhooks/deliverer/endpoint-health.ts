@@ -15,7 +15,7 @@ export interface EndpointHealth {
   /** The first failure since the last success. */
   failingSinceMs: number | null;
   pausedUntilMs: number | null;
-  failureReportedAtMs: number | null;
+  failureAuditedAtMs: number | null;
   /** The start of the attempt that began last, and what came back. */
   lastAttemptAtMs: number | null;
   lastStatusCode: number | null;
@@ -52,7 +52,7 @@ export function nextHealth(health: EndpointHealth, attempt: EndpointAttempt, now
       exhaustedEvents: 0,
       failingSinceMs: null,
       pausedUntilMs: null,
-      failureReportedAtMs: null,
+      failureAuditedAtMs: null,
       ...last,
     };
   const isCounted = countsAgainstEndpoint(attempt.trigger);
@@ -81,11 +81,11 @@ function lastAttemptOf(
 
 /** Whether a webhook that has failed for five days is disabled, or one that has failed for four is recorded in the audit log. */
 export function classifyFailure(
-  health: Pick<EndpointHealth, "failingSinceMs" | "exhaustedEvents" | "failureReportedAtMs">,
+  health: Pick<EndpointHealth, "failingSinceMs" | "exhaustedEvents" | "failureAuditedAtMs">,
   nowMs: number,
 ): "disable" | "record" | "leave" {
   if (health.failingSinceMs === null) return "leave";
   const failingMs = nowMs - health.failingSinceMs;
   if (failingMs >= DISABLED_AFTER_MS && health.exhaustedEvents >= DISABLING_EVENTS) return "disable";
-  return failingMs >= RECORDED_AFTER_MS && health.failureReportedAtMs === null ? "record" : "leave";
+  return failingMs >= RECORDED_AFTER_MS && health.failureAuditedAtMs === null ? "record" : "leave";
 }

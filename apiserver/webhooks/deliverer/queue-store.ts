@@ -58,7 +58,7 @@ export async function saveQueues(tx: Queryable, queues: readonly QueueState[]): 
     exhausted_events: health.exhaustedEvents,
     failing_since_ms: health.failingSinceMs,
     paused_until_ms: health.pausedUntilMs,
-    failure_reported_at_ms: health.failureReportedAtMs,
+    failure_reported_at_ms: health.failureAuditedAtMs,
     last_delivery_at_ms: health.lastAttemptAtMs,
     last_status_code: health.lastStatusCode,
   }));

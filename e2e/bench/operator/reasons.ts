@@ -15,7 +15,7 @@ const REASONS: readonly [request: RegExp, reason: string][] = [
   [/^patch clusters\.cluster\.x-k8s\.io$/, "the desired state for Cluster API changed"],
   [/^delete clusters\.cluster\.x-k8s\.io$/, "deletion of the Cluster API cluster"],
   [/^delete machines\.cluster\.x-k8s\.io$/, "a node that is to be replaced"],
-  [/^create configmaps$/, "the lock of the subnet"],
+  [/^create configmaps$/, "the allocation of the subnet"],
   [/^delete configmaps$/, "the subnet is free again"],
   [/^patch (roles|rolebindings)\./, "lets the API server read the admin kubeconfig"],
   [

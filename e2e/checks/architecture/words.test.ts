@@ -29,6 +29,7 @@ const WORDS: readonly { word: RegExp; instead: string; allowed?: RegExp }[] = [
   { word: /end of the line|had its time/i, instead: "what is done then" },
   { word: /depends on no version|failed parse without|sum returned no row/, instead: "what went wrong" },
   { word: /whomever/i, instead: "the caller, user or client" },
+  { word: /[sS]ubnet.?[lL]ock|[sS]tream.?[pP]ass|\bclip[A-Z]/, instead: "allocation, ticket, truncate" },
   {
     word: /^\s*(\/\*\*|(?<!(\/\/|#) .*\n\s*)(\/\/|#)) (Of|The same) |^\s*\/\*\*\n\s*\* (Of|The same) /m,
     instead: "the noun itself",

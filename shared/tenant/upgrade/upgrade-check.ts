@@ -1,5 +1,5 @@
 import { ADVICE_BY_REASON } from "../../crd/rest-words.ts";
-import { copyClipped, KubeError } from "../../kube/errors.ts";
+import { copyTruncated, KubeError } from "../../kube/errors.ts";
 import { count, listNames } from "../../program/wording.ts";
 import { describeTenantError } from "../connect.ts";
 
@@ -64,12 +64,12 @@ function nameObjects(checks: readonly UpgradeCheck[]): string {
 }
 
 function nameObject({ object: { kind, namespace, name } }: UpgradeCheck): string {
-  return clipName(namespace === null ? `${kind} ${name}` : `${kind} ${namespace}/${name}`);
+  return truncateName(namespace === null ? `${kind} ${name}` : `${kind} ${namespace}/${name}`);
 }
 
 /** A cluster names its objects as it likes: this is what stands in a sentence. */
-export function clipName(name: string): string {
-  return copyClipped(name, MAX_NAME_LENGTH);
+export function truncateName(name: string): string {
+  return copyTruncated(name, MAX_NAME_LENGTH);
 }
 
 /** The warning that something was not read or is not listed. */

@@ -7,7 +7,7 @@ import {
   tenantList,
   tenantName,
 } from "../tenant-client.ts";
-import { clipName, type Finding, findOfOne, type UpgradeCheck } from "./upgrade-check.ts";
+import { type Finding, findOfOne, truncateName, type UpgradeCheck } from "./upgrade-check.ts";
 
 /** Checked as one: some megabytes may be small entries alone. */
 const texts = z.custom<string[]>(
@@ -120,7 +120,7 @@ function toCheck(object: UpgradeCheck["object"], webhook: TenantWebhook, service
     check: "webhook_without_endpoint",
     severity: asked === "always" ? "blocking" : "warning",
     object,
-    message: `The webhook ${clipName(webhook.name)} refuses what it is asked about: its Service ${clipName(service)} has no endpoint that is ready.${leftOut}`,
+    message: `The webhook ${truncateName(webhook.name)} refuses what it is asked about: its Service ${truncateName(service)} has no endpoint that is ready.${leftOut}`,
     fix: "Make the pods of the Service ready, set failurePolicy to Ignore, or delete the webhook.",
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chooseSubnet, parseSubnetRange } from "./allocate.ts";
+import { chooseSubnet, parseSubnetRange } from "./range.ts";
 
 test.each([
   { text: "10.64.0.0/10", count: 16_384 },

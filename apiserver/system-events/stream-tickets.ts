@@ -1,23 +1,21 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Queryable } from "../db/client.ts";
 import type { Principal } from "../http/authentication/principal.ts";
-import { insertStreamPass, takeTicket } from "./store.ts";
+import { insertStreamTicket, takeStreamTicket } from "./store.ts";
 import type { StreamTicketHolder } from "./table.ts";
 
 const LIFETIME_SECONDS = 30;
 /** 256 random bits in base64url. */
 const TICKET_PATTERN = /^[A-Za-z0-9_-]{43}$/;
 
-export interface Ticket {
-  /** Returned once and never stored. */
-  text: string;
-  expiresAt: Date;
-}
-
-/** Creates a ticket that opens one path once, on any replica, as the principal. Only its hash is stored. */
-export async function createStreamPass(tx: Queryable, principal: Principal, path: string): Promise<Ticket> {
+/** Creates a stream ticket, which opens one path once, on any replica, as the principal. Only its hash is stored, never `text`. */
+export async function createStreamTicket(
+  tx: Queryable,
+  principal: Principal,
+  path: string,
+): Promise<{ text: string; expiresAt: Date }> {
   const text = randomBytes(32).toString("base64url");
-  const expiresAt = await insertStreamPass(tx, {
+  const expiresAt = await insertStreamTicket(tx, {
     hash: hashOf(text),
     path: path.toLowerCase(),
     holder: toHolder(principal),
@@ -26,15 +24,15 @@ export async function createStreamPass(tx: Queryable, principal: Principal, path
   return { text, expiresAt };
 }
 
-/** Uses a ticket: returns its principal, or undefined when it is unknown, used, expired or for another path. */
-export async function redeemTicket(
+/** Uses a stream ticket: returns its principal, or undefined when it is unknown, used, expired or for another path. */
+export async function redeemStreamTicket(
   db: Queryable,
   text: string,
   path: string,
   now: Date,
 ): Promise<Principal | undefined> {
   if (!TICKET_PATTERN.test(text) || path.includes("\0")) return undefined;
-  const holder = await takeTicket(db, { hash: hashOf(text), path: path.toLowerCase() });
+  const holder = await takeStreamTicket(db, { hash: hashOf(text), path: path.toLowerCase() });
   if (holder === undefined || holder.expiresAtMs <= now.getTime()) return undefined;
   return toPrincipal(holder);
 }
@@ -57,7 +55,7 @@ function toHolder(principal: Principal): StreamTicketHolder {
       };
 }
 
-/** A ticket carries no realm roles and accepts no invitation. */
+/** A stream ticket carries no realm roles and accepts no invitation. */
 function toPrincipal(holder: StreamTicketHolder): Principal {
   return { ...holder, emailVerified: false, emailTrusted: false, roles: [] };
 }

@@ -3,14 +3,14 @@ import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
 import type { JsonPatchOperation } from "../../shared/kube/client.ts";
 import { type ConfigMap, configMapKind } from "../../shared/kube/core-kinds.ts";
 
-/** Marks the locks among the ConfigMaps of the platform's namespace. */
+/** What a ConfigMap of the platform's namespace reserves: the `subnet` of a cluster, or the `name` of a new one. */
 export const LABEL_LOCK = "cloud.marina.dev/lock";
-export const LOCK_SELECTOR = `${LABEL_LOCK}=subnet`;
+export const ALLOCATION_SELECTOR = `${LABEL_LOCK}=subnet`;
 const ANNOTATION_ORPHANED_AT = "cloud.marina.dev/without-cluster-since";
 const ORPHANED_AT_PATH = `/metadata/annotations/${ANNOTATION_ORPHANED_AT.replaceAll("/", "~1")}`;
 
-/** A /24 that belongs to a cluster. */
-export interface SubnetLock {
+/** A /24 that is allocated to a cluster, by a ConfigMap. */
+export interface Allocation {
   subnet: string;
   clusterId: string;
   /** Name and uid of the ConfigMap. */
@@ -23,8 +23,8 @@ export interface SubnetLock {
   capiUid: string | undefined;
 }
 
-/** Reads a lock; undefined for any other ConfigMap. */
-export function readLock(configMap: ConfigMap): SubnetLock | undefined {
+/** Reads an allocation; undefined for any other ConfigMap. */
+export function readAllocation(configMap: ConfigMap): Allocation | undefined {
   const { metadata, data } = configMap;
   const clusterId = metadata.labels?.[LABEL_CLUSTER_ID];
   const subnet = data?.subnet;
@@ -36,7 +36,7 @@ export function readLock(configMap: ConfigMap): SubnetLock | undefined {
 }
 
 /**
- * Takes a subnet. The NAME of the ConfigMap is the subnet, so only one creator succeeds: two operators can never assign
+ * Allocates a subnet. The NAME of the ConfigMap is the subnet, so only one creator succeeds: two operators can never assign
  * one subnet twice, and a lost status is restored by the id inside.
  */
 export function planSubnetAllocation(namespace: string, subnet: string, clusterId: string): Step {
@@ -44,7 +44,7 @@ export function planSubnetAllocation(namespace: string, subnet: string, clusterI
     apiVersion: "v1",
     kind: configMapKind.kind,
     metadata: {
-      name: nameLock(subnet),
+      name: nameAllocation(subnet),
       namespace,
       labels: { [LABEL_LOCK]: "subnet", [LABEL_CLUSTER_ID]: clusterId },
     },
@@ -53,21 +53,21 @@ export function planSubnetAllocation(namespace: string, subnet: string, clusterI
   return { verb: "create", kind: configMapKind, object };
 }
 
-/** The older lock first; those of one second by name. */
-export function compareLocks(left: SubnetLock, right: SubnetLock): number {
+/** The older allocation first; those of one second by name. */
+export function compareAllocations(left: Allocation, right: Allocation): number {
   return `${left.createdAt} ${left.name}` < `${right.createdAt} ${right.name}` ? -1 : 1;
 }
 
-/** Releases a subnet. */
-export function planSubnetRelease(namespace: string, lock: SubnetLock): Step {
-  return { verb: "delete", kind: configMapKind, namespace, name: lock.name, uid: lock.uid };
+/** Releases the subnet of an allocation. */
+export function planSubnetRelease(namespace: string, allocation: Allocation): Step {
+  return { verb: "delete", kind: configMapKind, namespace, name: allocation.name, uid: allocation.uid };
 }
 
 /**
- * Notes in a lock which Cluster API cluster was made on it. Written after that exists, so that a crash in between
+ * Notes in an allocation which Cluster API cluster was made on it. Written after that exists, so that a crash in between
  * leaves a creation under way, and later an absent one is a loss.
  */
-export function composeCapiUidStep(namespace: string, { name, uid }: SubnetLock, capiUid: string): Step {
+export function composeCapiUidStep(namespace: string, { name, uid }: Allocation, capiUid: string): Step {
   const operations: JsonPatchOperation[] = [
     { op: "test", path: "/metadata/uid", value: uid },
     { op: "add", path: "/data/engine", value: capiUid },
@@ -75,7 +75,7 @@ export function composeCapiUidStep(namespace: string, { name, uid }: SubnetLock,
   return { verb: "patch", kind: configMapKind, namespace, name, operations };
 }
 
-/** Notes in a lock since when its cluster is missing; `undefined`: the cluster exists again. */
+/** Notes in an allocation since when its cluster is missing; `undefined`: the cluster exists again. */
 export function planOrphanRecord({ metadata }: ConfigMap, orphanedAt: Date | undefined): Step {
   const { namespace = "", name, uid, annotations } = metadata;
   const change: JsonPatchOperation[] =
@@ -91,6 +91,6 @@ export function planOrphanRecord({ metadata }: ConfigMap, orphanedAt: Date | und
   return { verb: "patch", kind: configMapKind, namespace, name, operations };
 }
 
-function nameLock(subnet: string): string {
+function nameAllocation(subnet: string): string {
   return `subnet-${subnet.replace(/\/24$/, "").replaceAll(".", "-")}`;
 }

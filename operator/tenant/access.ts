@@ -10,8 +10,8 @@ import type { Store } from "../../shared/kube/store.ts";
 import { readCapiCluster } from "../capi/cluster-state.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
 import {
-  type AuthoritySecret,
-  clusterOfAuthority,
+  type AccessSecret,
+  clusterOfAccessSecret,
   nameCaSecret,
   nameClientCaSecret,
   nameKubeconfigSecret,
@@ -20,14 +20,14 @@ import {
 import { isOwnerChanged } from "../identity/ownership.ts";
 
 /**
- * What gives the operator access to a tenant cluster. `ca`: the key that signs client certificates. `kubeconfig`:
+ * By what the operator gets access to a tenant cluster. `ca`: the key that signs client certificates. `kubeconfig`:
  * Cluster API's own, for control planes whose key is not in the management cluster.
  */
-export type AuthorityKind = "ca" | "kubeconfig";
+export type AccessSourceKind = "ca" | "kubeconfig";
 
-export interface Authority {
-  kind: AuthorityKind;
-  /** The revision of the Secret that holds it. */
+export interface AccessSource {
+  kind: AccessSourceKind;
+  /** The revision of the Secret. */
   revision: string;
 }
 
@@ -66,30 +66,30 @@ type HeldCa =
 /** Reads from the trimmed admin kubeconfig of a cluster which CA that has. PEM. */
 export function findHeldCa(
   credential: Secret | undefined,
-  { authority, capiUid }: { authority: Authority; capiUid: string },
+  { accessSource, capiUid }: { accessSource: AccessSource; capiUid: string },
 ): HeldCa {
   const annotations = credential?.metadata.annotations ?? {};
   const heldUid = annotations[ANNOTATION_CAPI_UID];
   const certificate = credential?.data?.["ca.crt"];
-  if (authority.kind !== "ca" || heldUid === undefined || certificate === undefined)
+  if (accessSource.kind !== "ca" || heldUid === undefined || certificate === undefined)
     return { kind: "unknown" };
   if (heldUid !== capiUid) return { kind: "former" };
   const isLost =
     annotations[ANNOTATION_LOST_CA]?.startsWith(`${capiUid} `) === true &&
-    annotations[ANNOTATION_CA_REVISION] !== authority.revision;
+    annotations[ANNOTATION_CA_REVISION] !== accessSource.revision;
   return isLost ? { kind: "unknown" } : { kind: "current", certificate };
 }
 
-export interface AuthorityCaches {
-  clusterSecrets: Pick<Store<AuthoritySecret>, "get">;
+export interface AccessCaches {
+  clusterSecrets: Pick<Store<AccessSecret>, "get">;
 }
 
 /**
- * The authority of `key`, "namespace/cluster"; undefined while there is none. A CA for servers only signs no client,
+ * The access source of `key`, "namespace/cluster"; undefined while there is none. A CA for servers only signs no client,
  * and a CA without its key signs nothing; without a kubeconfig such a CA is returned all the same, so that the missing
  * key is reported.
  */
-export function findAuthority({ clusterSecrets }: AuthorityCaches, key: string): Authority | undefined {
+export function findAccessSource({ clusterSecrets }: AccessCaches, key: string): AccessSource | undefined {
   const isForClients = clusterSecrets.get(nameClientCaSecret(key)) === undefined;
   const ca = isForClients ? clusterSecrets.get(nameCaSecret(key)) : undefined;
   const kubeconfig = clusterSecrets.get(nameKubeconfigSecret(key));
@@ -104,28 +104,28 @@ export function revisionOf({ uid, resourceVersion }: ObjectMeta): string {
   return `${uid}/${resourceVersion}`;
 }
 
-interface AuthorityDeps {
+interface SecretReaderDeps {
   client: Pick<KubeClient, "get">;
 }
 
 /** Reads the current CA of a cluster. Rejects when there is none. */
 export async function readCertificateAuthority(
-  deps: AuthorityDeps,
+  deps: SecretReaderDeps,
   cluster: Cluster,
   signal: AbortSignal,
 ): Promise<CertificateAuthority> {
   const secretName = nameCaSecret(cluster.metadata.name);
   const secret = await readSecret(deps, cluster, secretName, signal);
-  const authority = secret && readCaSecret(secret);
-  if (secret === undefined || authority === undefined) {
+  const ca = secret && readCaSecret(secret);
+  if (secret === undefined || ca === undefined) {
     throw new Error("Cluster API's certificate of the CA or its key is missing");
   }
-  return { ...authority, revision: revisionOf(secret.metadata) };
+  return { ...ca, revision: revisionOf(secret.metadata) };
 }
 
 /** Reads Cluster API's kubeconfig of a cluster. Rejects when there is none, or one that needs more than itself. */
 export async function readCapiAccess(
-  deps: AuthorityDeps,
+  deps: SecretReaderDeps,
   cluster: Cluster,
   signal: AbortSignal,
 ): Promise<CapiAccess> {
@@ -185,7 +185,7 @@ export function parseKubeconfig(text: string): { ca: string; credential: CapiAcc
 }
 
 function readSecret(
-  { client }: AuthorityDeps,
+  { client }: SecretReaderDeps,
   { metadata }: Cluster,
   name: string,
   signal: AbortSignal,
@@ -206,16 +206,16 @@ export function isTenantChanged(change: Change<CapiCluster>): boolean {
  * The key of the cluster whose access depends on this Secret; undefined for another one, and for Cluster API's
  * kubeconfig of a cluster that has a CA.
  */
-export function findChangedAuthority(caches: AuthorityCaches, { metadata }: KubeObject): string | undefined {
-  const cluster = clusterOfAuthority(metadata);
+export function findChangedAccessSource(caches: AccessCaches, { metadata }: KubeObject): string | undefined {
+  const cluster = clusterOfAccessSecret(metadata);
   if (cluster === undefined) return undefined;
   const key = toKey(metadata.namespace, cluster);
   const isUnused =
-    metadata.name === nameKubeconfigSecret(cluster) && findAuthority(caches, key)?.kind === "ca";
+    metadata.name === nameKubeconfigSecret(cluster) && findAccessSource(caches, key)?.kind === "ca";
   return isUnused ? undefined : key;
 }
 
 function summarize(cluster: CapiCluster): string {
-  const { endpoint, controlPlaneInitialized, controlPlaneSignal } = readCapiCluster(cluster);
-  return `${endpoint?.url} ${controlPlaneInitialized} ${controlPlaneSignal}`;
+  const { endpoint, controlPlaneInitialized, controlPlaneAvailability } = readCapiCluster(cluster);
+  return `${endpoint?.url} ${controlPlaneInitialized} ${controlPlaneAvailability}`;
 }

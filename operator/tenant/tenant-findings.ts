@@ -28,7 +28,7 @@ export interface RecordedRegistration extends RegistrationOutcome {
 }
 
 /** Keeps what was found in each tenant cluster, for the status of the cluster. */
-export interface TenantMemory {
+export interface FindingsStore {
   recordAdmins(key: string, found: FoundAdmins): void;
   recordGeneration(key: string, generation: number): void;
   recordRegistration(key: string, outcome: RecordedRegistration | undefined): void;
@@ -36,7 +36,7 @@ export interface TenantMemory {
   forget(key: string): void;
 }
 
-interface MemoryOptions {
+interface FindingsOptions {
   now: () => Date;
   /** The last status of a cluster: what a process finds first is often what that says already. */
   findStatus: (key: string) => ClusterStatus | undefined;
@@ -44,7 +44,7 @@ interface MemoryOptions {
   onChange: (key: string) => void;
 }
 
-export function createTenantMemory({ now, findStatus, onChange }: MemoryOptions): TenantMemory {
+export function createFindingsStore({ now, findStatus, onChange }: FindingsOptions): FindingsStore {
   const records = new Map<string, TenantFindings>();
 
   function set(key: string, part: TenantFindings): void {
@@ -97,7 +97,7 @@ export interface AccessHealth {
 }
 
 /** Calls `onChange` when a part begins to fail, fails otherwise, or recovers, also from a failure that the status has. */
-export function createAccessHealth({ now, findStatus, onChange }: MemoryOptions): AccessHealth {
+export function createAccessHealth({ now, findStatus, onChange }: FindingsOptions): AccessHealth {
   const outcomes = new Map<string, Partial<Record<AccessPart, AttemptOutcome>>>();
 
   function set(key: string, part: AccessPart, error: unknown): void {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createAccessHealth, createTenantMemory } from "./tenant-memory.ts";
+import { createAccessHealth, createFindingsStore } from "./tenant-findings.ts";
 
 const AT = "2026-01-01T00:00:00Z";
 const LATER = "2026-01-01T01:00:00Z";
@@ -9,7 +9,7 @@ const ONE = { count: 1, names: ["ann"] };
 test("only what differs from the last time is reported, with the time of that", () => {
   let now = AT;
   const told: string[] = [];
-  const records = createTenantMemory({
+  const records = createFindingsStore({
     now: () => new Date(now),
     findStatus: () => undefined,
     onChange: (key) => told.push(key),
@@ -45,7 +45,7 @@ test.each<[string, object, number]>([
   const status = { foreignAdmins: { ...ONE, observedAt: AT }, credentialsGeneration: 1, ...other };
   const [now, findStatus] = [() => new Date(LATER), () => status as never];
   const options = { now, findStatus, onChange: (key: string) => told.push(key) };
-  const [records, health] = [createTenantMemory(options), createAccessHealth(options)];
+  const [records, health] = [createFindingsStore(options), createAccessHealth(options)];
   records.recordAdmins("a/demo", ONE);
   records.recordGeneration("a/demo", 1);
   await health.record("a/demo", "bindings", async () => undefined);

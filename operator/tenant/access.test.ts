@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import type { AuthoritySecret } from "../capi/secrets.ts";
-import { findAuthority, parseKubeconfig } from "./authority.ts";
+import type { AccessSecret } from "../capi/secrets.ts";
+import { findAccessSource, parseKubeconfig } from "./access.ts";
 
 const toBase64 = (text: string) => Buffer.from(text).toString("base64");
 
@@ -50,18 +50,18 @@ test.each([
   expect(() => parseKubeconfig(text)).toThrow(Error);
 });
 
-describe("the authority of a cluster", () => {
+describe("the access source of a cluster", () => {
   /** With a CA of this name and "!" that has no key. */
   const find = (...names: string[]) => {
     const secrets = new Map(
-      names.map((text): [string, AuthoritySecret] => {
+      names.map((text): [string, AccessSecret] => {
         const name = text.replace("!", "");
         const metadata = { name, uid: name, resourceVersion: "1" };
         const secret = { apiVersion: "v1", kind: "Secret", metadata };
         return [`org/${name}`, text === name ? secret : { ...secret, lacksKey: true }];
       }),
     );
-    return findAuthority({ clusterSecrets: secrets }, "org/demo");
+    return findAccessSource({ clusterSecrets: secrets }, "org/demo");
   };
 
   test.each([
@@ -73,7 +73,7 @@ describe("the authority of a cluster", () => {
     [["demo-ca!", "demo-kubeconfig"], { kind: "kubeconfig", revision: "demo-kubeconfig/1" }],
     [["demo-ca!"], { kind: "ca", revision: "demo-ca/1" }],
     [["demo-user-kubeconfig", "other-ca"], undefined],
-  ])("with the Secrets %o is %o", (names, authority) => {
-    expect(find(...names)).toEqual(authority);
+  ])("with the Secrets %o is %o", (names, source) => {
+    expect(find(...names)).toEqual(source);
   });
 });
