@@ -13,52 +13,35 @@ beforeAll(() => {
 });
 afterAll(() => sql.end());
 
-test.each([
-  ["change", "update audit_log set action = action where false"],
-  ["remove", "delete from audit_log where false"],
-  ["empty", "truncate audit_log"],
-  ["disarm", "alter table audit_log disable trigger all"],
-  ["replace", "drop table audit_log"],
-])("the API server's role cannot %s the audit log", async (_what, statement) => {
-  await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
-});
+/** Of the audit log, the rate card, invoices, packages and the ledger of usage. */
+const REFUSED = [
+  "update audit_log set action = action where false",
+  "delete from audit_log where false",
+  "truncate audit_log",
+  "alter table audit_log disable trigger all",
+  "drop table audit_log",
+  "update rate_card_prices set unit_price_eur = 0 where false",
+  "delete from rate_card_prices where false",
+  "truncate rate_card_prices",
+  "update invoices set amount_cents = 0 where false",
+  "delete from invoices where false",
+  "update invoice_lines set amount_cents = 0 where false",
+  "delete from invoice_lines where false",
+  "update credit_notes set amount_cents = 1 where false",
+  "delete from credit_notes where false",
+  "update credit_note_lines set amount_cents = 1 where false",
+  "delete from credit_note_lines where false",
+  "update package_terms set retired = true where false",
+  "delete from package_terms where false",
+  "truncate package_terms",
+  "update usage_evidence set subject = subject where false",
+  "update usage_intervals set quantity = quantity where false",
+  "delete from usage_evidence where false",
+  "delete from usage_intervals where false",
+  "truncate usage_intervals, usage_evidence",
+];
 
-test.each([
-  ["change", "update rate_card_prices set unit_price_eur = 0 where false"],
-  ["remove", "delete from rate_card_prices where false"],
-  ["empty", "truncate rate_card_prices"],
-])("the API server's role cannot %s the rate card", async (_what, statement) => {
-  await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
-});
-
-test.each([
-  ["change", "update invoices set amount_cents = 0 where false"],
-  ["remove", "delete from invoices where false"],
-  ["change a line of", "update invoice_lines set amount_cents = 0 where false"],
-  ["remove a line of", "delete from invoice_lines where false"],
-  ["change a credit note of", "update credit_notes set amount_cents = 1 where false"],
-  ["remove a credit note of", "delete from credit_notes where false"],
-  ["change a line of a credit note of", "update credit_note_lines set amount_cents = 1 where false"],
-  ["remove a line of a credit note of", "delete from credit_note_lines where false"],
-])("the API server's role cannot %s an invoice", async (_what, statement) => {
-  await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
-});
-
-test.each([
-  ["change", "update package_terms set retired = true where false"],
-  ["remove", "delete from package_terms where false"],
-  ["empty", "truncate package_terms"],
-])("the API server's role cannot %s the packages", async (_what, statement) => {
-  await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
-});
-
-test.each([
-  ["change", "update usage_evidence set subject = subject where false"],
-  ["change", "update usage_intervals set quantity = quantity where false"],
-  ["remove", "delete from usage_evidence where false"],
-  ["remove", "delete from usage_intervals where false"],
-  ["empty", "truncate usage_intervals, usage_evidence"],
-])("the API server's role cannot %s the ledger of usage: %s", async (_what, statement) => {
+test.each(REFUSED)("the API server's role may not run: %s", async (statement) => {
   await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
 });
 

@@ -9,7 +9,7 @@ import { type ObservedAllocation, reconcileAllocation } from "./reconcile.ts";
 
 /** Reconciles one subnet allocation. Rejects with the StepError of one that was not deleted. */
 export async function runSubnet(
-  { caches, now }: { caches: Caches; now(): Date },
+  { caches, now }: { caches: Caches; now: () => Date },
   key: string,
   context: RunContext,
 ): Promise<ReconcileResult> {
