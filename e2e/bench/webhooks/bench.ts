@@ -28,10 +28,7 @@ export interface Bench {
   /** Marina with a separate database and webhooks that point to these paths of the receiver. */
   startMarina(paths: readonly string[]): Promise<Marina>;
   /** Another sender of the same requests; the caller stops it. */
-  startSender(
-    name: "floor" | "graphile-worker" | "pg-boss",
-    settings: SenderData,
-  ): Promise<Remote<SenderProgram>>;
+  startSender(name: "floor" | "graphile-worker", settings: SenderData): Promise<Remote<SenderProgram>>;
   stop(): Promise<void>;
 }
 
