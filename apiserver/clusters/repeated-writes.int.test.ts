@@ -1,8 +1,6 @@
-import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
-import { auditLog } from "../audit/table.ts";
 import type { Deps } from "../deps.ts";
 import { asAuthorized, type Caller } from "../http/contract/caller.ts";
 import { createNodePool, deleteNodePool, updateNodePool } from "../node-pools/write.ts";
@@ -57,12 +55,9 @@ async function sweep(): Promise<void> {
 }
 
 async function auditOf(id: string) {
-  const rows = await api.deps.db
-    .select()
-    .from(auditLog)
-    .where(eq(auditLog.targetId, id))
-    .orderBy(auditLog.id);
-  return rows.map(({ action, requestId }) => [action, requestId]);
+  const rows = await api.deps
+    .sql`select action, request_id from audit_log where target_id = ${id} order by id`;
+  return rows.map(({ action, request_id }) => [action, request_id]);
 }
 
 test("a creation that was made keeps its audit row although its repetition is never sent", async () => {

@@ -1,10 +1,8 @@
-import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
-import { auditLog } from "../audit/table.ts";
 import type { Deps } from "../deps.ts";
 import { asAuthorized, type Caller } from "../http/contract/caller.ts";
 import { createNodePool, deleteNodePool, updateNodePool } from "../node-pools/write.ts";
@@ -97,12 +95,9 @@ async function sweep(): Promise<void> {
 }
 
 async function auditOf(id: string) {
-  const rows = await api.deps.db
-    .select()
-    .from(auditLog)
-    .where(eq(auditLog.targetId, id))
-    .orderBy(auditLog.id);
-  return rows.map(({ action, requestId, after }) => [action, requestId, after?.desired_nodes]);
+  const rows = await api.deps.sql`
+    select action, request_id, after from audit_log where target_id = ${id} order by id`;
+  return rows.map(({ action, request_id, after }) => [action, request_id, after?.desired_nodes]);
 }
 
 const pending = () => api.deps.db.select().from(writeIntents);
@@ -275,8 +270,8 @@ describe("what a write has reserved when its process is killed", () => {
     const created = newPool(pool, "never");
     await expect(createNodePool(early, callerOf("never-1"), cluster, created)).rejects.toThrow("killed");
     await sweep();
-    const rows = await api.deps.db.select().from(auditLog).where(eq(auditLog.targetId, created.id));
-    expect(rows.map(({ action, result }) => [action, result])).toEqual([["node_pool.create", "failed"]]);
+    const rows = await api.deps.sql`select action, result from audit_log where target_id = ${created.id}`;
+    expect(rows).toEqual([{ action: "node_pool.create", result: "failed" }]);
     const next = await createNodePool(api.deps, callerOf("never-2"), cluster, newPool(pool, "never"));
     expect(next.object.displayName).toBe("never");
   });

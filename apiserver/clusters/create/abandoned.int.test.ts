@@ -1,23 +1,22 @@
-import { eq, sql } from "drizzle-orm";
-import { beforeAll, describe, expect, test } from "vitest";
+import { sql } from "drizzle-orm";
+import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { setUp } from "../../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { KubeError } from "../../../shared/kube/errors.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
-import { auditLog } from "../../audit/table.ts";
+import type { Queryable } from "../../db/client.ts";
 import { countLockWaits } from "../../db/testing.ts";
 import type { Deps } from "../../deps.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
-import { writeIntents } from "../../resources/table.ts";
 import { completeCreate } from "../../resources/write/create-object.ts";
 import { writeIntentJobs } from "../../resources/write/index.ts";
 import { listCreate } from "../../resources/write/intents.ts";
 import { startTestApp } from "../../testing/app.ts";
 import { changeCluster, deleteCluster } from "../write.ts";
 import type { NewCluster } from "./create-cluster.ts";
-import { aCreateRequest, author, create } from "./testing.ts";
+import { aCreateRequest, author, create, racing } from "./testing.ts";
 
 const api = setUp(startTestApp);
 let orgId: string;
@@ -38,10 +37,8 @@ function slowly(meanwhile: () => Promise<unknown>): Deps {
 
 /** Lets two minutes pass for a create without a key, in which the sweep abandons it. */
 async function abandon({ clusterId }: NewCluster): Promise<void> {
-  await api.deps.db
-    .update(writeIntents)
-    .set({ startedAt: sql`now() - interval '121 seconds'` })
-    .where(eq(writeIntents.groupId, clusterId));
+  await api.deps.sql`
+    update write_intents set started_at = now() - interval '121 seconds' where group_id = ${clusterId}`;
   for (const job of writeIntentJobs(api.deps)) await job.run(new AbortController().signal);
 }
 
@@ -52,7 +49,8 @@ const refuse = () => {
 /** Its intents, the results in its audit rows, and its objects that are not being deleted. */
 async function readOutcome(request: NewCluster) {
   const { db, kube } = api.deps;
-  const rows = await db.select().from(auditLog).where(eq(auditLog.targetId, request.clusterId));
+  const rows = await api.deps
+    .sql`select result from audit_log where target_id = ${request.clusterId} order by id`;
   const all = [
     await kube.get(clusterKind, request.namespace, request.objectName),
     ...(await kube.listAll(nodePoolKind, { namespace: request.namespace })).filter(
@@ -104,6 +102,27 @@ describe("a create without a key that goes on after it was abandoned", () => {
       objects: ["Cluster", "NodePool"],
     });
   });
+});
+
+test("a create of slow calls begins its time anew before each write, and writes no more once it was abandoned", async () => {
+  const request = aCreateRequest(orgId, "Slow");
+  const { db, kube } = api.deps;
+  const starts: unknown[] = [];
+  const takeTenSeconds = async () => {
+    starts.push((await listCreate(db, request.clusterId))[0]?.startedAt.getTime());
+    const clock = vi.spyOn(performance, "now").mockReturnValue(performance.now() + 10_000);
+    onTestFinished(() => clock.mockRestore());
+  };
+  const slow: Deps["kube"]["create"] = async (...args) => {
+    const pool = await kube.create(...args);
+    await takeTenSeconds();
+    await abandon(request);
+    return pool;
+  };
+  const deps = racing({ deps: { ...api.deps, kube: { ...kube, create: slow } } }, "get", takeTenSeconds);
+  await expect(create(deps, request)).rejects.toMatchObject({ code: "conflict", retryAfterSeconds: 5 });
+  expect(starts).toEqual([expect.any(Number), expect.toSatisfy((start) => start > Number(starts[0]))]);
+  expect(await readOutcome(request)).toEqual({ intents: 0, audited: ["failed"], objects: [] });
 });
 
 test("a repetition of a create that was abandoned is refused while its last object is being deleted", async () => {
@@ -179,8 +198,12 @@ test("every write that has an intent is over at the server before the sweep look
       if ([clusterKind, nodePoolKind].includes(kind as never)) note("create", options);
       return kube.create(kind, object, options);
     },
-    jsonPatch: (...args) => {
+    jsonPatch: async (...args) => {
       note("change", args[4]);
+      // Not with its transaction, which may have waited.
+      const since = await api.deps
+        .sql`select from write_intents where started_at > ${begun}::text::timestamptz`;
+      expect(since).toHaveLength(1);
       return kube.jsonPatch(...args);
     },
     delete: (...args) => {
@@ -189,7 +212,11 @@ test("every write that has an intent is over at the server before the sweep look
     },
   };
   const deps = { ...api.deps, kube: noting };
-  const caller = asAuthorized(author);
+  let begun = "";
+  const confirm = async (tx: Queryable) => {
+    for (const row of await tx.execute<{ now: string }>(sql`select now()::text`)) begun = row.now;
+  };
+  const caller = { ...asAuthorized(author), confirm };
   const cluster = await create(deps, aCreateRequest(orgId, "Noted"));
   const { object } = await changeCluster(deps, caller, cluster, {
     action: "cluster.update",

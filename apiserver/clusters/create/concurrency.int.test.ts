@@ -1,9 +1,7 @@
-import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { auditLog } from "../../audit/table.ts";
 import { writeIntents } from "../../resources/table.ts";
 import type { TestApp, TestResponse } from "../../testing/app.ts";
 import { startTestClusters } from "../../testing/service.ts";
@@ -52,10 +50,7 @@ function createOnce(path: string, body: object): Promise<TestResponse> {
 
 async function auditOf(path: string, action: string) {
   const target = path.split("/").at(-1) ?? "";
-  return api.deps.db
-    .select()
-    .from(auditLog)
-    .where(and(eq(auditLog.targetId, target), eq(auditLog.action, action)));
+  return api.deps.sql`select before, after from audit_log where target_id = ${target} and action = ${action}`;
 }
 
 describe("fifty PUTs of one pool at once", () => {

@@ -1,4 +1,3 @@
-import { eq, sql } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { setUp } from "../../../e2e/testing/set-up.ts";
@@ -6,7 +5,6 @@ import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { auditLog } from "../../audit/table.ts";
 import type { Deps } from "../../deps.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
 import { ApiError, type ErrorDetail } from "../../http/errors.ts";
@@ -14,8 +12,8 @@ import { createIdempotencyStores } from "../../http/idempotency/store.ts";
 import { toNodePoolObject } from "../../node-pools/collection.ts";
 import { organizations } from "../../organizations/table.ts";
 import { findCluster } from "../../resources/project/index.ts";
-import { writeIntents } from "../../resources/table.ts";
 import { writeIntentJobs } from "../../resources/write/index.ts";
+import { listCreate } from "../../resources/write/intents.ts";
 import { isNameFree } from "../../resources/write/testing.ts";
 import { startTestApp } from "../../testing/app.ts";
 import { withUnreachableKube } from "../../testing/unreachable-kube.ts";
@@ -40,10 +38,8 @@ async function crash(request: NewCluster, ageSeconds: number, write: (deps: Deps
   };
   await expect(create({ ...api.deps, kube: { ...kube, create: die } }, request)).rejects.toThrow("killed");
   await write(api.deps);
-  await api.deps.db
-    .update(writeIntents)
-    .set({ startedAt: sql`now() - make_interval(secs => ${ageSeconds})` })
-    .where(eq(writeIntents.groupId, request.clusterId));
+  await api.deps.sql`update write_intents set started_at = now() - make_interval(secs => ${ageSeconds})
+    where group_id = ${request.clusterId}`;
 }
 
 /** What the client holds who can repeat the request: a key without an outcome. */
@@ -62,16 +58,14 @@ async function writeAll(deps: Deps, request: NewCluster) {
   await deps.kube.create(clusterKind, toClusterObject(request), { fieldManager: "marina-apiserver" });
 }
 
-async function sweep() {
-  for (const job of writeIntentJobs(api.deps)) await job.run(new AbortController().signal);
+async function sweep(deps = api.deps) {
+  for (const job of writeIntentJobs(deps)) await job.run(new AbortController().signal);
 }
 
 /** "pending" while there are intents, then the result in the newest audit row. */
 async function stateOf({ clusterId }: NewCluster) {
-  const { db } = api.deps;
-  const intents = await db.select().from(writeIntents).where(eq(writeIntents.groupId, clusterId));
-  if (intents.length > 0) return "pending";
-  const rows = await db.select().from(auditLog).where(eq(auditLog.targetId, clusterId)).orderBy(auditLog.id);
+  if ((await listCreate(api.deps.db, clusterId)).length > 0) return "pending";
+  const rows = await api.deps.sql`select result from audit_log where target_id = ${clusterId} order by id`;
   return rows.at(-1)?.result;
 }
 
@@ -93,8 +87,9 @@ describe("a create that was killed after its Cluster was written", () => {
     await sweep();
     expect(await stateOf(request)).toBe("done");
     expect((await findCluster(api.deps.db, orgId, request.clusterId))?.displayName).toBe("Killed late");
-    const rows = await api.deps.db.select().from(auditLog).where(eq(auditLog.targetId, request.clusterId));
-    expect(rows).toEqual([expect.objectContaining({ action: "cluster.create", requestId: "request-1" })]);
+    const { clusterId } = request;
+    const rows = await api.deps.sql`select action, request_id from audit_log where target_id = ${clusterId}`;
+    expect(rows).toEqual([{ action: "cluster.create", request_id: "request-1" }]);
   });
 
   test("is completed by the client's own retry, with what was stored at first", async () => {
@@ -183,10 +178,7 @@ describe("a create that is repeated while it is being abandoned", () => {
         return kube.delete(...args);
       },
     };
-    const swept = (async () => {
-      for (const job of writeIntentJobs({ ...api.deps, kube: slow }))
-        await job.run(new AbortController().signal);
-    })();
+    const swept = sweep({ ...api.deps, kube: slow });
     return { deletionStarted: deletionStarted.promise, open: gate.resolve, swept };
   }
 

@@ -44,10 +44,10 @@ export function aCreateRequest(orgId: string, name: string): NewCluster {
   };
 }
 
-type Verb = "jsonPatch" | "mergePatch" | "delete";
+type Verb = "get" | "jsonPatch" | "mergePatch" | "delete";
 
 /** A replica with `meanwhile` right before its first call of this kind. */
-export function racing(app: TestApp, verb: Verb, meanwhile: () => Promise<unknown>): Deps {
+export function racing(app: Pick<TestApp, "deps">, verb: Verb, meanwhile: () => Promise<unknown>): Deps {
   const { kube } = app.deps;
   let first = true;
   // biome-ignore lint/suspicious/noExplicitAny: the arguments of each verb

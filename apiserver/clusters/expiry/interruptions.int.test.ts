@@ -1,11 +1,8 @@
-import { eq, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
-import { auditLog } from "../../audit/table.ts";
 import type { Deps } from "../../deps.ts";
 import { findCluster, projectObservations, toProjectedCluster } from "../../resources/project/index.ts";
-import { writeIntents } from "../../resources/table.ts";
 import { writeIntentJobs } from "../../resources/write/index.ts";
 import { setUpTestClusters, waitForFinalizer } from "../../testing/service.ts";
 import { expiryJobs } from "./jobs.ts";
@@ -36,8 +33,8 @@ async function readLive(id: string): Promise<Cluster | undefined> {
 }
 
 async function readDeletions(id: string) {
-  const rows = await api.deps.db.select().from(auditLog).where(eq(auditLog.targetId, id));
-  return rows.filter(({ action }) => action === "cluster.delete");
+  return api.deps
+    .sql`select actor, after from audit_log where target_id = ${id} and action = 'cluster.delete'`;
 }
 
 test("a deletion whose process ended before the record is recorded a minute later, by the system and for its end", async () => {
@@ -50,8 +47,8 @@ test("a deletion whose process ended before the record is recorded a minute late
   const live = await readLive(id);
   const isThere = live !== undefined && live.metadata.deletionTimestamp === undefined;
   const sweepAfter = async (seconds: number) => {
-    const startedAt = sql`now() - make_interval(secs => ${seconds})`;
-    await api.deps.db.update(writeIntents).set({ startedAt }).where(eq(writeIntents.objectId, id));
+    await api.deps.sql`
+      update write_intents set started_at = now() - make_interval(secs => ${seconds}) where object_id = ${id}`;
     for (const job of writeIntentJobs(api.deps)) await job.run(new AbortController().signal);
     return readDeletions(id);
   };

@@ -4,7 +4,7 @@ import { NO_AMOUNTS } from "../../../shared/crd/quota.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
 import { messageOf } from "../../../shared/program/errors.ts";
 import { recordAudit } from "../../audit/index.ts";
-import type { Queryable } from "../../db/client.ts";
+import type { Database, Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { ApiError } from "../../http/errors.ts";
 import { type WriteIntent, writeIntents } from "../table.ts";
@@ -53,18 +53,34 @@ export async function abandonCreate(
   intents: readonly WriteIntent[],
   written: readonly WriteIntent[],
 ): Promise<void> {
-  const [first] = intents;
-  if (first === undefined) return;
   try {
-    const isUnresumed = sql`date_trunc('milliseconds', ${writeIntents.startedAt}) = ${first.startedAt.toISOString()}::timestamptz`;
-    const isOurs = and(inArray(writeIntents.id, idsOf(intents)), isUnresumed);
     // What the job has abandoned, it deletes.
-    if ((await markAbandoned(deps.db, and(isOurs, IS_NOT_ABANDONED))).length < intents.length) return;
+    if ((await markAbandoned(deps.db, isOpen(intents))).length < intents.length) return;
   } catch (error) {
     warn(deps, intents, error);
     return;
   }
   await deleteCreatedObjects(deps, intents, written);
+}
+
+/**
+ * Begins the time of a create anew, for its request goes on; returns its intents. Throws 409 conflict, and changes nothing, when
+ * it was abandoned or completed, or another request has resumed it, since they were read.
+ */
+export function keepOpen(db: Database, intents: readonly WriteIntent[]): Promise<WriteIntent[]> {
+  return db.transaction(async (tx) => {
+    const startedAt = sql`now()`;
+    const rows = await tx.update(writeIntents).set({ startedAt }).where(isOpen(intents)).returning();
+    if (rows.length < intents.length) throw stillDeleting();
+    return inOrder(rows);
+  });
+}
+
+/** Matches the intents of a create that was not abandoned, nor resumed since they were read. */
+function isOpen(intents: readonly WriteIntent[]): SQL | undefined {
+  const startedAt = intents[0]?.startedAt.toISOString() ?? null;
+  const isUnresumed = sql`date_trunc('milliseconds', ${writeIntents.startedAt}) = ${startedAt}::timestamptz`;
+  return and(inArray(writeIntents.id, idsOf(intents)), isUnresumed, IS_NOT_ABANDONED);
 }
 
 /** Deletes what an abandoned create has made, and its intents. What fails here is left to the job `write-intents`. */

@@ -1,6 +1,5 @@
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type ApiProxy, openApiProxy } from "../../../e2e/faults/api-proxy.ts";
 import { readStack, waitFor } from "../../../e2e/platform/stack/testing.ts";
@@ -11,7 +10,6 @@ import { loadConnection } from "../../../shared/kube/connection.ts";
 import { KubeError } from "../../../shared/kube/errors.ts";
 import { createTransport } from "../../../shared/kube/transport.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { auditLog } from "../../audit/table.ts";
 import { author } from "../../clusters/create/testing.ts";
 import type { Deps } from "../../deps.ts";
 import { asAuthorized, type Caller } from "../../http/contract/caller.ts";
@@ -81,7 +79,7 @@ const putTo = (path: string) => (body: object) => () => api.request("PUT", path,
 
 /** The values of a setting in the order of its changes: each audit row of it begins where the one before it ended. */
 async function readOrder(targetId: string, action: string, field: string, first: unknown) {
-  const rows = await api.deps.db.select().from(auditLog).where(eq(auditLog.targetId, targetId));
+  const rows = await api.deps.sql`select action, before, after from audit_log where target_id = ${targetId}`;
   const changes = rows.filter((row) => row.action === action && row.after?.[field] !== undefined);
   const after = new Map(changes.map((row) => [JSON.stringify(row.before?.[field]), row.after?.[field]]));
   const order: unknown[] = [];

@@ -13,7 +13,7 @@ import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { ApiError, notFound } from "../../http/errors.ts";
 import { hasRecord, type ProjectedObject, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
-import { abandonCreate, deleteCreatedObjects, insertAbandoned, stillDeleting } from "./abandon.ts";
+import { abandonCreate, deleteCreatedObjects, insertAbandoned, keepOpen, stillDeleting } from "./abandon.ts";
 import {
   type Collection,
   kindOf,
@@ -34,6 +34,15 @@ import { createOrFind, toRefusal } from "./kube-write.ts";
 import { protectNamespace } from "./protection.ts";
 
 type CreateDeps = Pick<Deps, "config" | "db" | "kube" | "log">;
+
+/** How old intents may be when the write of an object begins, which is over 50 s later: see STALE_SECONDS of the job. */
+const FRESH_MS = 5_000;
+
+/** A create that a request is making; fresh until that time of performance.now(). */
+interface OpenCreate extends Pick<Deps, "db"> {
+  intents: readonly WriteIntent[];
+  freshUntil: number;
+}
 
 /** An object to create, with its public id, which `object` carries as a label, and its display name. */
 interface NewObject<T extends KubeObject = KubeObject> {
@@ -62,9 +71,9 @@ interface CreateRequest<T extends KubeObject, P, E>
 
 /**
  * Creates a custom resource, after its parts, exactly once: repeated with the same id, also after a crash, it completes what it
- * began. Throws what `caller.confirm`, `requireParent`, `check`, `requireFreeName`, `prepare` and `requireClusterOf` throw, 422 for
- * what Kubernetes refuses, 409 conflict when the object was deleted since or another has its object name, and the KubeError of a
- * write whose outcome is unknown.
+ * began. Throws what `caller.confirm`, `requireParent`, `check`, `requireFreeName`, `prepare`, `keepOpen` and `requireClusterOf`
+ * throw, 422 for what Kubernetes refuses, 409 conflict when the object was deleted since or another has its object name, and the
+ * KubeError of a write whose outcome is unknown.
  */
 export async function createObject<T extends KubeObject, P extends ProjectedObject, E = undefined>(
   deps: CreateDeps,
@@ -73,6 +82,7 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
   request: CreateRequest<T, P, E>,
 ): Promise<WriteResult<P, E>> {
   if (request.dryRun === true) return dryRunCreate(deps, caller, collection, request);
+  const freshUntil = performance.now() + FRESH_MS;
   // They reserve names and quotas before any object is written; the object comes last, and once it exists all is completed.
   const { intents, isResumed } = await openCreate(deps, caller, collection, request);
   if (intents === undefined) {
@@ -83,18 +93,20 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
       `The ${collection.noun} that this request created has been deleted since.`,
     );
   }
+  const open = { db: deps.db, intents, freshUntil };
   const objects: KubeObject[] = [];
   let isPrepared = false;
   try {
     await request.prepare?.(deps, collection.orgId);
     isPrepared = true;
-    await createAll(deps.kube, intents, { dryRun: false, isResumed, created: objects });
+    await createAll(deps.kube, intents, { dryRun: false, isResumed, created: objects, open });
     await requireClusterOf(deps.kube, intents);
   } catch (error) {
     // What an earlier attempt wrote may exist, although this one did not get so far: the job `write-intents` finds out.
     const isComplete = objects.length === intents.length;
     const isWithoutEffect = !isPrepared || (!isComplete && isNotApplied(error)) || error instanceof ApiError;
-    if (isWithoutEffect && !isResumed) await abandonCreate(deps, intents, intents.slice(0, objects.length));
+    if (isWithoutEffect && !isResumed)
+      await abandonCreate(deps, open.intents, intents.slice(0, objects.length));
     throw isPrepared ? toRefusal(error, collection.wireNames) : error;
   }
   await completeCreate(deps, intents, objects);
@@ -178,7 +190,7 @@ async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
 
 /**
  * Creates the objects in their order, or finds that they exist; adds each to `created`. Throws 409 conflict for one that is being
- * deleted, unless it is the last one of a resumed create, which others delete again; and what `protectNamespace` throws.
+ * deleted, unless it is the last one of a resumed create, which others delete again; what `keepOpen` and `protectNamespace` throw.
  */
 async function createAll(
   kube: KubeClient,
@@ -187,13 +199,18 @@ async function createAll(
     dryRun,
     isResumed = false,
     created: objects = [],
-  }: { dryRun: boolean; isResumed?: boolean; created?: KubeObject[] },
+    open,
+  }: { dryRun: boolean; isResumed?: boolean; created?: KubeObject[]; open?: OpenCreate },
 ): Promise<KubeObject[]> {
   const wanted: readonly (Protectable | null)[] = toCreate.map(({ object }) => object);
   const guarded = wanted.findLast((object) => object?.spec?.deletionProtection === true);
   if (guarded && !dryRun) await protectNamespace(kube, guarded);
   for (const [index, { kind, object }] of toCreate.entries()) {
     if (object === null) throw new Error("an intent without the object to create");
+    while (open !== undefined && performance.now() > open.freshUntil) {
+      open.freshUntil = performance.now() + FRESH_MS;
+      open.intents = await keepOpen(open.db, open.intents);
+    }
     const created = await createOrFind(kube, kindOf({ kind }), object, { dryRun });
     const mayBeDeleted = isResumed && index === toCreate.length - 1;
     if (!mayBeDeleted && created.metadata.deletionTimestamp !== undefined) throw stillDeleting();

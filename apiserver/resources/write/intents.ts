@@ -64,6 +64,8 @@ export async function insertIntents(
       object: object ?? null,
       author,
       entry,
+      // Not the transaction's, which may have waited for the organization.
+      startedAt: sql`statement_timestamp()`,
     };
   });
   return tx.insert(writeIntents).values(rows).returning();
@@ -202,10 +204,7 @@ function isPredecessorOf(intent: WriteIntent): SQL | undefined {
   );
 }
 
-/**
- * The intents of a create that an earlier attempt has begun, whose time starts anew: the object that is written last
- * comes last.
- */
+/** The intents of a create that an earlier attempt has begun, in order; its time starts anew. */
 export async function resumeCreate(tx: Queryable, groupId: string): Promise<WriteIntent[]> {
   const rows = await tx
     .update(writeIntents)
@@ -267,34 +266,23 @@ export async function isWriteIntended(
   db: Queryable,
   { verb, targetId }: { verb: WriteIntent["verb"]; targetId: string },
 ): Promise<boolean> {
-  const rows = await db
-    .select({ id: writeIntents.id })
-    .from(writeIntents)
-    .where(and(eq(writeIntents.verb, verb), eq(writeIntents.objectId, targetId)))
-    .limit(1);
-  return rows.length > 0;
+  return hasAny(db, and(eq(writeIntents.verb, verb), eq(writeIntents.objectId, targetId)));
 }
 
 /** Whether a write is under way after which an object in this Namespace may be protected from deletion. */
 export async function isProtectionIntended(db: Queryable, namespace: string): Promise<boolean> {
   const wanted = sql`coalesce(${writeIntents.object} #>> '{spec,deletionProtection}', ${writeIntents.entry} #>> '{after,deletion_protection}')`;
-  const rows = await db
-    .select({ id: writeIntents.id })
-    .from(writeIntents)
-    .where(
-      and(eq(writeIntents.namespace, namespace), ne(writeIntents.verb, "delete"), sql`${wanted} = 'true'`),
-    )
-    .limit(1);
-  return rows.length > 0;
+  const isInNamespace = eq(writeIntents.namespace, namespace);
+  return hasAny(db, and(isInNamespace, ne(writeIntents.verb, "delete"), sql`${wanted} = 'true'`));
 }
 
 /** Whether a cluster or a node pool of the organization is being created right now, or was left unfinished. */
 export async function hasPendingCreates(db: Queryable, orgId: string): Promise<boolean> {
   const isOfKind = inArray(writeIntents.kind, ["Cluster", "NodePool"]);
-  const rows = await db
-    .select({ id: writeIntents.id })
-    .from(writeIntents)
-    .where(and(eq(writeIntents.orgId, orgId), eq(writeIntents.verb, "create"), isOfKind))
-    .limit(1);
+  return hasAny(db, and(eq(writeIntents.orgId, orgId), eq(writeIntents.verb, "create"), isOfKind));
+}
+
+async function hasAny(db: Queryable, which: SQL | undefined): Promise<boolean> {
+  const rows = await db.select({ id: writeIntents.id }).from(writeIntents).where(which).limit(1);
   return rows.length > 0;
 }
