@@ -10,7 +10,7 @@ import { createTenant, expectStatus, type Tenant } from "../testing/tenant.ts";
 import { openWebhookEndpoint, type WebhookEndpoint } from "../testing/webhook-endpoint.ts";
 import { callUntilAnswered, type Hold, killWhileHeld } from "./held-lock.ts";
 import { shiftClock } from "./operator-process.ts";
-import { insertUsage } from "./past-usage.ts";
+import { insertUsage, readElectronicInvoices } from "./past-usage.ts";
 
 const DIR = ".marina/faults-billing";
 const MS_PER_HOUR = 3_600_000;
@@ -290,11 +290,11 @@ test("an API server killed in the middle of a change of prices leaves none of th
     written: "rate_card_prices",
   });
   expect(await changed).toBe("broken off");
-  await waitFor("the change to be undone", async () => {
-    expect(await readRates()).toEqual(before);
-    return true;
-  });
+  await expect.poll(readRates, { timeout: 200_000 }).toEqual(before);
   expectStatus(200, await staff.call("updateRateCard", { body }));
   const after = await readRates();
   expect(after.items).toHaveLength(before.items.length + body.rates.length);
 });
+
+test("each of the invoices is had as an electronic one", () =>
+  expect(readElectronicInvoices(sql, alice)).resolves.toBeUndefined());

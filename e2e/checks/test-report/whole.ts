@@ -44,34 +44,33 @@ const INSTANCES_PER_LANE = 128;
 
 /**
  * `npm test` with the long tests, and suites that start separate stacks. The steps of a lane run one after another.
- * The faults and the fuzzing mostly wait: they are a parallel lane. A third lane made the whole slower (2,602 s, not 2,303):
- * a stack takes processor time for as long as it runs.
+ * The faults mostly wait: they are a parallel lane. A third lane made the whole slower (2,602 s, not 2,303): a stack
+ * takes processor time for as long as it runs.
  */
 const LANES: readonly (readonly Step[])[] = [
   [
     vitest("test"),
     ...(CAN_INSTALL ? [RELEASE] : []),
-    // After the integration tests, whose invoices it judges.
-    vitest("invoices", "--config", "e2e/contract/invoices/vitest.config.ts"),
-  ],
-  [
-    vitest("faults", "--config", "e2e/faults/vitest.config.ts"),
     { name: "fuzz", command: "node", args: ["e2e/contract/fuzz/main.ts", "--cases", "25"] },
   ],
+  [vitest("faults", "--config", "e2e/faults/vitest.config.ts")],
 ];
 
 /**
- * What a request costs, once all lanes have ended: during other work its ratios say nothing. It reads processor time in /proc.
+ * Once all lanes have ended: the validator, which judges the invoices of both, and what a request costs, whose ratios say
+ * nothing during other work. The bench reads processor time in /proc.
  */
-const BENCH: readonly Step[] =
-  process.platform === "linux"
+const LAST: readonly Step[] = [
+  vitest("invoices", "--config", "e2e/contract/invoices/vitest.config.ts"),
+  ...(process.platform === "linux"
     ? [{ name: "bench", command: "node", args: ["e2e/bench/main.ts", "api", "--short"] }]
-    : [];
+    : []),
+];
 
 async function runStep({ name, command, args }: Step, folder: string): Promise<EndedStep> {
   const startedAt = performance.now();
   const resultFile = join(folder, `${name}.json`);
-  // The integration tests leave their invoices there, which the validator judges.
+  // Tests leave their invoices there, which the validator judges.
   const issued = join(folder, "issued");
   mkdirSync(issued, { recursive: true });
   const results = { MARINA_TEST_RESULT: resultFile, MARINA_ISSUED_DOCUMENTS: issued };
@@ -129,7 +128,7 @@ async function main(): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "marina-tests-"));
   try {
     const lanes = await Promise.all(chooseLanes().map((steps) => runLane(steps, folder)));
-    const ended = [...lanes.flat(), ...(await runLane(BENCH, folder))];
+    const ended = [...lanes.flat(), ...(await runLane(LAST, folder))];
     const { text, passed, failed } = summarizeSteps(ended);
     process.stdout.write(text);
     if (failed > 0 || passed === 0) return 1;
