@@ -43,7 +43,7 @@ async function applyAndListEvents(
 /** Applies one step; the owner of the plan does not matter to it. Returns the error. */
 async function applyStep(step: Step): Promise<unknown> {
   const owner = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "owner" } };
-  const { error } = await applyAndListEvents(owner, { apply: [step] });
+  const { error } = await applyAndListEvents(owner, { write: [step] });
   return error;
 }
 
@@ -97,7 +97,7 @@ test("the Events about a removed annotation and a step are recorded although a l
   });
   const { reasons, error } = await applyAndListEvents(asked, {
     metadata: { dropAnnotations: ["example.com/asked"], events: [eventOf("Answered")] },
-    apply: [
+    write: [
       { ...stepOf("made", {}, true), event: eventOf("Made") },
       { ...stepOf("asked", {}, true), event: eventOf("MadeAgain") },
     ],

@@ -87,7 +87,7 @@ export type Caches = Stores & {
   /** What everything in a namespace would use of the quotas if every request were granted. */
   maximumUsage(namespace: string): QuotaAmounts;
   /** What in a namespace exceeds these limits, by the key of the request. */
-  rejectedRequests(namespace: string, limits: QuotaAmounts): ReadonlyMap<string, Shortfall[]>;
+  overQuota(namespace: string, limits: QuotaAmounts): ReadonlyMap<string, Shortfall[]>;
   /** The size of the machines that this MachineSet makes; undefined = not known. */
   sizeOfTemplate: TemplateSizes["find"];
 };

@@ -61,13 +61,13 @@ import {
   machineKind,
   machineSetKind,
 } from "./capi/kinds.ts";
+import { trimNodePool } from "./capi/pool-replicas.ts";
 import { createTemplateSizes } from "./capi/pool-state.ts";
 import { type AccessSecret, trimAccessSecret } from "./capi/secrets.ts";
 import { trimCapiCluster, trimMachine, trimMachineDeployment, trimMachineSet } from "./capi/trim.ts";
 import { trimToDigest } from "./copies/copy.ts";
 import { trimEvent } from "./events/mirror.ts";
 import { indexById, indexByName } from "./identity/identity.ts";
-import { trimNodePool } from "./identity/released-count.ts";
 import {
   INDEX_BLOCKED,
   INDEX_CLUSTER,
@@ -152,7 +152,7 @@ export function createCaches(options: CacheOptions): CacheSet {
       }),
       readClasses: createClassReader(stores.clusterClasses),
       maximumUsage: (namespace) => usage.maximumUsage(namespace),
-      rejectedRequests: (namespace, limits) => usage.rejectedRequests(namespace, limits),
+      overQuota: (namespace, limits) => usage.overQuota(namespace, limits),
       sizeOfTemplate: (machineSet) => templateSizes.find(machineSet),
     },
     cacheOfWrites: (kind) => written.get(kind),

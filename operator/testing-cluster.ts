@@ -91,7 +91,7 @@ export class ClusterFixture {
     return this.with({
       pools: pools.map((pool) => ({
         pool,
-        capi: undefined,
+        deployment: undefined,
         capiDeleting: false,
         olderDuplicate: undefined,
         blocked: false,
@@ -121,10 +121,10 @@ export class ClusterFixture {
 
   /** So many writes of the plan were made, in the order of `applyPlan`, and the caches show them. */
   interrupted(writes: number): ClusterFixture {
-    const { metadata, apply, remove, status } = this.plan();
+    const { metadata, write, remove, status } = this.plan();
     const made: ((fixture: ClusterFixture) => ClusterFixture)[] = [
       ...(metadata === undefined ? [] : [(fixture: ClusterFixture) => fixture.withMetadata(metadata)]),
-      ...[...apply, ...remove].map((step) => (fixture: ClusterFixture) => fixture.afterStep(step)),
+      ...[...write, ...remove].map((step) => (fixture: ClusterFixture) => fixture.afterStep(step)),
       ...(status === undefined ? [] : [(fixture: ClusterFixture) => fixture.withStatus(status)]),
     ];
     return made.slice(0, writes).reduce<ClusterFixture>((fixture, write) => write(fixture), this);
@@ -219,7 +219,7 @@ export class ClusterFixture {
       probe: { ok: true, message: "" },
       pools: converged.observed.pools.map(({ pool }) => ({
         pool,
-        capi: capiPoolWith({ desired: pool.spec.desiredNodes, version: version.slice(1) }),
+        deployment: capiPoolWith({ desired: pool.spec.desiredNodes, version: version.slice(1) }),
         capiDeleting: false,
         olderDuplicate: undefined,
         blocked: false,

@@ -19,7 +19,7 @@ const busy = (fixture: ClusterFixture, change: object) =>
   fixture.with({
     pools: fixture.observed.pools.map((it) => ({
       ...it,
-      capi: it.capi && { ...it.capi, ...change },
+      deployment: it.deployment && { ...it.deployment, ...change },
     })),
   });
 const failed = (kind: "rejected" | "unavailable", message: string) => ({ applyFailure: { kind, message } });

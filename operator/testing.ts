@@ -11,7 +11,7 @@ import type { NodePool, NodePoolSpec } from "../shared/crd/node-pool.ts";
 import type { ObjectMeta } from "../shared/kube/kind.ts";
 import { readClusterClass } from "./capi/cluster-class.ts";
 import { type CapiCondition, type Machine, REGISTRATION_FINALIZERS } from "./capi/kinds.ts";
-import { type CapiMachine, type CapiPoolState, readMachine, readPool } from "./capi/pool-state.ts";
+import { type CapiMachine, type DeploymentState, readDeployment, readMachine } from "./capi/pool-state.ts";
 import { hashDesiredPool } from "./capi/worker-pool.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import { composeDesiredPool } from "./node-pool/children.ts";
@@ -123,10 +123,10 @@ export function capiPoolWith(counts: {
   version?: string;
   applied?: string;
   isGenerationObserved?: boolean;
-}): CapiPoolState {
+}): DeploymentState {
   const { applied = hashOfPool(), isGenerationObserved = true } = counts;
   const { desired, nodes = desired, ready = nodes, rollingOut = false, version = "1.34.2" } = counts;
-  return readPool({
+  return readDeployment({
     apiVersion: "cluster.x-k8s.io/v1beta2",
     kind: "MachineDeployment",
     metadata: {

@@ -58,8 +58,8 @@ function world({ isNamed = true, labels = { team: "a" } as Record<string, string
   const organization = { name: HERE, labels: { [LABEL_ORG_ID]: HERE.replace("org-", "") } };
   caches.namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: organization });
   caches.clusterClasses.set(makeClass(CLASSES, isNamed ? " cni,, cni" : ""));
-  const capi = makeCapi("blue", CLASSES, labels);
-  caches.capiClusters.set(capi);
+  const capiCluster = makeCapi("blue", CLASSES, labels);
+  caches.capiClusters.set(capiCluster);
   caches.resourceSets.set(makeSet());
   caches.addOnConfigMaps.set(manifests(CLASSES, "one", "source"));
   const plan = () => {
@@ -73,7 +73,7 @@ function world({ isNamed = true, labels = { team: "a" } as Record<string, string
     const classRef = { namespace: classNamespace, name: "standard-v1" };
     const seen = {
       ...own,
-      object: { ...own.object, metadata: capi.metadata },
+      object: { ...own.object, metadata: capiCluster.metadata },
       state: { ...own.state, classRef },
     };
     return observeAddOnStates(caches, `${HERE}/blue`, seen, known.obstacles);
@@ -91,7 +91,7 @@ function world({ isNamed = true, labels = { team: "a" } as Record<string, string
     });
   /** The copies are written, and the caches show them. */
   const copy = () => {
-    for (const step of plan().apply)
+    for (const step of plan().write)
       if (step.verb === "apply")
         caches.resourceSets.set({ ...step.object, metadata: { uid: "copy", ...step.object.metadata } });
     const source = caches.addOnConfigMaps.get(`${CLASSES}/cni`);
@@ -104,11 +104,11 @@ function world({ isNamed = true, labels = { team: "a" } as Record<string, string
 describe("the Namespace of an organization has of the add-ons of its classes", () => {
   test("a copy of each, once, and nothing to do when it is there", () => {
     const { plan, copy } = world();
-    expect(plan()).toMatchObject({ apply: [{ verb: "apply" }], configMaps: { create: ["cni"] } });
+    expect(plan()).toMatchObject({ write: [{ verb: "apply" }], configMaps: { create: ["cni"] } });
     copy();
     const nothing = { create: [], replace: [], remove: [] };
     const rest = { foreign: [], taken: [] };
-    expect(plan()).toEqual({ apply: [], remove: [], ...rest, configMaps: nothing, secrets: nothing });
+    expect(plan()).toEqual({ write: [], remove: [], ...rest, configMaps: nothing, secrets: nothing });
   });
 
   test("other manifests as soon as their source has them", () => {
@@ -135,7 +135,7 @@ describe("the Namespace of an organization has of the add-ons of its classes", (
     const { caches, plan, copy } = world();
     copy();
     caches.resourceSets.set(makeSet({ strategy: "ApplyOnce" }));
-    expect(plan()).toMatchObject({ apply: [], remove: [{ verb: "delete", namespace: HERE, uid: "copy" }] });
+    expect(plan()).toMatchObject({ write: [], remove: [{ verb: "delete", namespace: HERE, uid: "copy" }] });
   });
 
   test("no copy where its class is, and copies of other classes there", () => {
@@ -143,7 +143,7 @@ describe("the Namespace of an organization has of the add-ons of its classes", (
     caches.clusterClasses.set(makeClass(HERE, "own"));
     caches.resourceSets.set(makeSet({}, { namespace: HERE, name: "own" }));
     caches.capiClusters.set(makeCapi("green", HERE));
-    expect(plan().apply).toMatchObject([{ object: { metadata: { namespace: HERE, name: "cni" } } }]);
+    expect(plan().write).toMatchObject([{ object: { metadata: { namespace: HERE, name: "cni" } } }]);
   });
 
   test.each<[string, string, string]>([
@@ -162,20 +162,20 @@ describe("the Namespace of an organization has of the add-ons of its classes", (
       const part = set === "cni" ? "ClusterResourceSet" : "ConfigMap";
       const inWay = `other-classes/${set}: another Namespace of classes has the ${part} cni, too; rename one`;
       expect(plan()).toMatchObject({
-        apply: [{ verb: "apply" }],
+        write: [{ verb: "apply" }],
         configMaps: { create: ["cni"] },
         taken: [inWay],
       });
       copy();
       const nothing = { create: [], replace: [], remove: [] };
-      expect(plan()).toMatchObject({ apply: [], configMaps: nothing, taken: [inWay] });
+      expect(plan()).toMatchObject({ write: [], configMaps: nothing, taken: [inWay] });
     },
   );
 
   test("no copy over a set of that name that is none", () => {
     const { caches, plan } = world();
     caches.resourceSets.set(makeSet({}, { namespace: HERE }));
-    expect(plan()).toMatchObject({ apply: [], remove: [], foreign: ["cni"] });
+    expect(plan()).toMatchObject({ write: [], remove: [], foreign: ["cni"] });
   });
 });
 

@@ -59,7 +59,7 @@ export async function runAddOns(
     ...changes.foreign.map((name) => `${name}: there is one that is no copy; remove it`),
     ...changes.taken,
   ];
-  const plan = composePlan({ apply: changes.apply, remove: changes.remove });
+  const plan = composePlan({ write: changes.write, remove: changes.remove });
   // The cache of the sets shows these writes, and enqueues the key again.
   await applyPlan({ ...context, kind: namespaceKind, onWritten: () => undefined }, namespace, plan);
   if (failures.length > 0)

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isApplied, withAppliedHash } from "../../shared/controller/applied.ts";
+import { isInSync, withAppliedHash } from "../../shared/controller/applied.ts";
 import { ANNOTATION_APPLIED, LABEL_ADD_ON } from "../../shared/crd/names.ts";
 import { findNamespaceOrganization } from "../../shared/crd/organization.ts";
 import type { ConfigMap, Namespace, Secret } from "../../shared/kube/core-kinds.ts";
@@ -145,7 +145,7 @@ export function composeSetCopy(
 
 /** Whether the copy of this set is there as it is now. */
 function isSetCopied(source: ClusterResourceSet, live: ClusterResourceSet | undefined): boolean {
-  return live !== undefined && isApplied(composeSetCopy(source, live.metadata.namespace ?? ""), live);
+  return live !== undefined && isInSync(composeSetCopy(source, live.metadata.namespace ?? ""), live);
 }
 
 /** The sets ("namespace/name") of classes that cannot be copied, with what is in their way: `ConfigMap cilium`. */

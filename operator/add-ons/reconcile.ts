@@ -9,7 +9,7 @@ import { composeSetCopy, type ObservedAddOns, type ObservedManifests } from "./o
 
 /** What is to be done in one Namespace. */
 export interface AddOnChanges {
-  apply: Step[];
+  write: Step[];
   remove: Step[];
   configMaps: CopyChanges<ConfigMap>;
   secrets: CopyChanges<Secret>;
@@ -28,7 +28,7 @@ export function reconcileAddOns(observed: ObservedAddOns): AddOnChanges {
   const { wanted, hasUnknownClass, sets } = observed;
   const namespace = observed.namespace.metadata.name;
   const changes: AddOnChanges = {
-    apply: [],
+    write: [],
     remove: [],
     configMaps: reconcileManifests(observed.configMaps, hasUnknownClass),
     secrets: reconcileManifests(observed.secrets, hasUnknownClass),
@@ -41,7 +41,7 @@ export function reconcileAddOns(observed: ObservedAddOns): AddOnChanges {
     const live = sets.get(name);
     if (live !== undefined && !isCopy(live, LABEL_ADD_ON)) changes.foreign.push(name);
     else if (live === undefined || canBecome(live, source))
-      changes.apply.push(...planApply(clusterResourceSetKind, composeSetCopy(source, namespace), live));
+      changes.write.push(...planApply(clusterResourceSetKind, composeSetCopy(source, namespace), live));
     else changes.remove.push(composeDeletion(live));
   }
   for (const [name, live] of sets)

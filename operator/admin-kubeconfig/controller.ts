@@ -112,7 +112,7 @@ export async function writeAdminSecret(
 ): Promise<void> {
   const object = composeAdminSecret(cluster, basis, ca, issued, deps.now());
   const step: Step = { verb: "apply", kind: secretKind, object };
-  await applyPlan({ ...context, kind: clusterKind }, cluster, composePlan({ apply: [step] }));
+  await applyPlan({ ...context, kind: clusterKind }, cluster, composePlan({ write: [step] }));
 }
 
 /** Notes in the Secret of a kubeconfig that another revision was compared and holds the same CA. */

@@ -10,7 +10,7 @@ import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import { revisionOf } from "../tenant/access.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
-import { findTenant, type Tenant } from "../tenant/tenant.ts";
+import { findTenantEndpoint, type TenantEndpoint } from "../tenant/tenant.ts";
 import { isCaLost } from "./kubeconfig.ts";
 
 /** All that is known about the admin kubeconfig of one cluster when it is reconciled: plain data, no client. */
@@ -24,7 +24,7 @@ export interface ObservedAdminKubeconfig {
   /** The issued kubeconfig, trimmed; one of another Cluster (before a restore) does not count. */
   credential: Secret | undefined;
   /** Undefined until there are an endpoint and a CA. */
-  tenant: Tenant | undefined;
+  tenant: TenantEndpoint | undefined;
 }
 
 /**
@@ -52,7 +52,7 @@ export function observeAdminKubeconfig(
     role: caches.roles.get(secretKey),
     roleBinding: caches.roleBindings.get(secretKey),
     credential: isOwned ? credential : undefined,
-    tenant: isCaGone(caches, key) ? undefined : findTenant(caches, key),
+    tenant: isCaGone(caches, key) ? undefined : findTenantEndpoint(caches, key),
   };
 }
 

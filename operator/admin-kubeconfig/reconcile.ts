@@ -32,7 +32,7 @@ export function reconcileAdminKubeconfig(
     ANNOTATION_APPLIED,
   );
   const plan = composePlan<never>({
-    apply: [
+    write: [
       ...planApply(roleKind, role, observed.role),
       ...planApply(roleBindingKind, roleBinding, observed.roleBinding),
     ],

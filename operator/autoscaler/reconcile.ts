@@ -61,7 +61,7 @@ export function reconcileAutoscaler(observed: ObservedAutoscaler): Plan<never> {
     pod: autoscalerPod,
   });
   return composePlan({
-    apply: [
+    write: [
       ...planApply(serviceAccountKind, children.serviceAccount, live.serviceAccount),
       ...planApply(roleKind, children.role, live.role),
       ...planApply(roleBindingKind, children.roleBinding, live.roleBinding),

@@ -128,8 +128,8 @@ function converge(
     }
     const observed = observeCluster(caches, settings, FOUND, key, now);
     if (observed === undefined) throw new Error(`there is no cluster ${key}`);
-    const capi = observed.capi?.object;
-    idle = follow(reconcileCluster(observed, now), observed.cluster, capi, put) && idle;
+    const capiCluster = observed.capi?.object;
+    idle = follow(reconcileCluster(observed, now), observed.cluster, capiCluster, put) && idle;
     if (idle) return;
   }
   throw new Error(`${key} does not converge: the template was made by another operator`);
@@ -139,27 +139,27 @@ function converge(
 function follow(
   plan: Plan<unknown>,
   object: KubeObject,
-  capi: CapiCluster | undefined,
+  capiCluster: CapiCluster | undefined,
   put: (object: KubeObject) => void,
 ): boolean {
   if (plan.status !== undefined) put({ ...object, status: plan.status } as KubeObject);
-  for (const step of [...plan.apply, ...plan.remove]) {
-    if (step.verb !== "apply" || step.kind !== capiClusterKind || capi === undefined) {
+  for (const step of [...plan.write, ...plan.remove]) {
+    if (step.verb !== "apply" || step.kind !== capiClusterKind || capiCluster === undefined) {
       throw new Error(`the operator would still ${step.verb} a ${step.kind.kind}`);
     }
-    const annotations = { ...capi.metadata.annotations, ...step.object.metadata.annotations };
-    put({ ...capi, metadata: { ...capi.metadata, annotations } });
+    const annotations = { ...capiCluster.metadata.annotations, ...step.object.metadata.annotations };
+    put({ ...capiCluster, metadata: { ...capiCluster.metadata, annotations } });
   }
   if (plan.metadata !== undefined) throw new Error(`${objectKey(object)} lacks labels or the finalizer`);
-  return plan.status === undefined && plan.apply.length === 0;
+  return plan.status === undefined && plan.write.length === 0;
 }
 
 /** Cluster API's objects name the API server that simulates the tenant's, and its CA. */
 function moveToTenant(object: KubeObject, tenant: Tenant): KubeObject {
   if (object.kind === "Cluster" && object.apiVersion.startsWith("cluster.x-k8s.io")) {
-    const capi = object as CapiCluster;
+    const { spec, ...rest } = object as CapiCluster;
     const { host, port } = tenant;
-    return { ...capi, spec: { ...capi.spec, controlPlaneEndpoint: { host, port } } } as KubeObject;
+    return { ...rest, spec: { ...spec, controlPlaneEndpoint: { host, port } } } as KubeObject;
   }
   if (object.kind !== "Secret" || !object.metadata.name.endsWith("-ca")) return object;
   const data = { "tls.crt": encode(tenant.caCertificate), "tls.key": encode(tenant.caKey) };

@@ -35,7 +35,7 @@ export interface CapiState {
   isGenerationObserved: boolean;
   deletion: CapiCondition | undefined;
   /** Parts that were there and were deleted while the cluster stays, in tenants' words; Cluster API makes none of them again. */
-  lostParts: readonly string[];
+  deletedParts: readonly string[];
   /** Parts that Cluster API has made and does not find: lost if that lasts, else its cache is behind. */
   missingParts: readonly string[];
   /** Names of the entries in the topology, from any manager. */
@@ -71,7 +71,7 @@ export function readCapiCluster(cluster: CapiCluster): CapiState {
     rollingOut: isTrue(cluster, "RollingOut"),
     isGenerationObserved: isObserved(cluster),
     deletion: findCapiCondition(cluster, "Deleting"),
-    lostParts: findParts(cluster, ({ reason }) => reason === "ObjectDeleted"),
+    deletedParts: findParts(cluster, ({ reason }) => reason === "ObjectDeleted"),
     missingParts: findParts(cluster, isMissing),
     poolNames: (topology?.workers?.machineDeployments ?? []).map((pool) => pool.name),
   };
@@ -104,9 +104,9 @@ function isMissing({ reason, message = "" }: CapiCondition): boolean {
 export const REJECTION_LASTS_MS = 15_000;
 
 /** The parts that are gone for good, in tenants' words: Cluster API makes none of them again, and reads nothing else without them. */
-export function listLostParts({ lostParts, missingParts, lateRejection }: CapiState, now: Date): string[] {
+export function listLostParts({ deletedParts, missingParts, lateRejection }: CapiState, now: Date): string[] {
   const isLasting = lateRejection !== undefined && elapsedMs(lateRejection.since, now) >= REJECTION_LASTS_MS;
-  return isLasting ? [...lostParts, ...missingParts] : [...lostParts];
+  return isLasting ? [...deletedParts, ...missingParts] : [...deletedParts];
 }
 
 function describeFailure(

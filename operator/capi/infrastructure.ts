@@ -105,7 +105,7 @@ function collectLists(value: unknown): string[][] {
 /** Reads the provider's object of a cluster, of whatever kind it is. */
 export interface InfrastructureReader {
   /** Undefined = Cluster API names none yet, or does not respond. */
-  read(capi: CapiCluster | undefined, signal: AbortSignal): Promise<InfrastructureState | undefined>;
+  read(capiCluster: CapiCluster | undefined, signal: AbortSignal): Promise<InfrastructureState | undefined>;
 }
 
 /** Why an object of a resource cannot be read, with the next step. */
@@ -142,8 +142,8 @@ export function createInfrastructureReader(
   }
 
   return {
-    async read(capi, signal) {
-      const { apiGroup, kind, name } = capi?.spec?.infrastructureRef ?? {};
+    async read(capiCluster, signal) {
+      const { apiGroup, kind, name } = capiCluster?.spec?.infrastructureRef ?? {};
       if (apiGroup === undefined || kind === undefined || name === undefined) return undefined;
       let resource = kind.toLowerCase();
       const cannot = (why: keyof typeof UNREADABLE): InfrastructureState => {
@@ -155,7 +155,7 @@ export function createInfrastructureReader(
         const found = await findKind(apiGroup, kind, signal);
         if (found === undefined) return cannot("unserved");
         resource = found.plural;
-        const object = await client.get(found, capi?.metadata.namespace, name, { signal });
+        const object = await client.get(found, capiCluster?.metadata.namespace, name, { signal });
         return object ? readInfrastructure(object) : cannot("absent");
       } catch (error) {
         if (!(error instanceof KubeError)) throw error;

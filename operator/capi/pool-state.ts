@@ -18,7 +18,7 @@ import { type DesiredPool, readMachineSize } from "./worker-pool.ts";
 export const FINALIZERS_WITHIN_MS = 30_000;
 
 /** What Cluster API reports of one pool, in Marina's terms. Undefined counters are not reported at the moment. */
-export interface CapiPoolState {
+export interface DeploymentState {
   /** Name of the MachineDeployment. */
   name: string;
   uid: string;
@@ -47,7 +47,7 @@ export interface CapiPoolState {
 }
 
 /** Reads a pool's MachineDeployment. */
-export function readPool(deployment: MachineDeployment): CapiPoolState {
+export function readDeployment(deployment: MachineDeployment): DeploymentState {
   const status = deployment.status;
   const versions = new Set((status?.versions ?? []).map((entry) => entry.version.replace(/^v/, "")));
   const [version] = versions;
@@ -75,7 +75,7 @@ export function readPool(deployment: MachineDeployment): CapiPoolState {
  * The size of the machines that a MachineDeployment makes now: Cluster API writes the annotation together with the template, in
  * one write. Undefined = an earlier version of the operator has applied the pool.
  */
-export function readTemplateSize({ metadata }: MachineDeployment): DesiredPool["machine"] | undefined {
+export function readTemplateSize({ metadata }: MachineDeployment): DesiredPool["machineSize"] | undefined {
   const text = metadata.annotations?.[ANNOTATION_MACHINE_SIZE];
   try {
     return text === undefined ? undefined : readMachineSize(JSON.parse(text));
@@ -95,7 +95,7 @@ export interface CapiMachine {
   name: string;
   uid: string;
   /** The size that its template gives it; undefined = not known. */
-  size: DesiredPool["machine"] | undefined;
+  size: DesiredPool["machineSize"] | undefined;
   node: string | undefined;
   /** Its infrastructure exists, whatever the tenant does to its Node. */
   provisioned: boolean;
@@ -123,7 +123,7 @@ export function readMachines(
   machines: readonly Machine[],
   deployment: MachineDeployment | undefined,
   sets: readonly MachineSet[],
-  findSize: (set: MachineSet) => DesiredPool["machine"] | undefined,
+  findSize: (set: MachineSet) => DesiredPool["machineSize"] | undefined,
 ): CapiMachine[] {
   return machines.map((machine) => {
     const set = findMachineSet(machine, sets);
@@ -135,7 +135,7 @@ export function readMachines(
 export function readMachine(
   machine: Machine,
   isOfOtherTemplate: boolean | undefined,
-  size?: DesiredPool["machine"],
+  size?: DesiredPool["machineSize"],
 ): CapiMachine {
   const node = machine.status?.nodeRef?.name;
   const deleting = machine.metadata.deletionTimestamp !== undefined;
@@ -178,8 +178,8 @@ function readRemediation(machine: Machine): string | undefined {
 }
 
 function describeWait(machine: Machine): string {
-  const steps = ["InfrastructureReady", "BootstrapConfigReady", "NodeHealthy", "Ready"];
-  const open = steps
+  const stages = ["InfrastructureReady", "BootstrapConfigReady", "NodeHealthy", "Ready"];
+  const open = stages
     .map((type) => findCapiCondition(machine, type))
     .find((condition) => condition !== undefined && condition.status !== "True");
   return open === undefined ? "Cluster API has not reported a reason yet" : explain(open);
@@ -262,7 +262,7 @@ export interface TemplateSizes {
   /**
    * The size of the machines of this MachineSet; undefined = its template was not seen while it was the current one.
    */
-  find(set: MachineSet): DesiredPool["machine"] | undefined;
+  find(set: MachineSet): DesiredPool["machineSize"] | undefined;
 }
 
 /**
@@ -271,7 +271,7 @@ export interface TemplateSizes {
  */
 export function createTemplateSizes(maxTemplates = MAX_TEMPLATES): TemplateSizes {
   /** Those first that were the current ones the longest time ago. */
-  const sizes = new Map<string, DesiredPool["machine"]>();
+  const sizes = new Map<string, DesiredPool["machineSize"]>();
 
   return {
     observe({ type, object }) {

@@ -6,7 +6,7 @@ const RESIZED = { vcpus: 4, memoryGB: 8, diskGB: 40 };
 
 const NO_SUCH_SIZE = {
   what: "a size that no machine type has",
-  change: { machine: { vcpus: 3, memoryGB: 7, diskGB: 20 } },
+  change: { machineSize: { vcpus: 3, memoryGB: 7, diskGB: 20 } },
   sentence: "on offer are 2 vCPUs with 4 GB, 4 vCPUs with 8 GB",
 };
 
@@ -108,7 +108,7 @@ const CLASSES: ShippedClass[] = [
       },
       {
         what: "one vCPU, which the provider's schema does not allow",
-        change: { machine: { vcpus: 1, memoryGB: 4, diskGB: 20 } },
+        change: { machineSize: { vcpus: 1, memoryGB: 4, diskGB: 20 } },
         sentence: "machines have 2 vCPUs or more",
       },
     ],
@@ -132,12 +132,12 @@ const CLASSES: ShippedClass[] = [
     refusals: [
       {
         what: "another disk",
-        change: { machine: { vcpus: 4, memoryGB: 8, diskGB: 40 } },
+        change: { machineSize: { vcpus: 4, memoryGB: 8, diskGB: 40 } },
         sentence: "the disk of a node pool cannot change on this infrastructure: create another node pool",
       },
       {
         what: "a disk that the provider's schema does not allow",
-        change: { machine: { vcpus: 4, memoryGB: 8, diskGB: 4 } },
+        change: { machineSize: { vcpus: 4, memoryGB: 8, diskGB: 4 } },
         sentence: "machines have a disk of 5 GB or more",
       },
     ],
@@ -189,12 +189,12 @@ const CLASSES: ShippedClass[] = [
     refusals: [
       {
         what: "an odd number of vCPUs",
-        change: { machine: { vcpus: 3, memoryGB: 6, diskGB: 20 } },
+        change: { machineSize: { vcpus: 3, memoryGB: 6, diskGB: 20 } },
         sentence: "machines have an even number of vCPUs up to 32",
       },
       {
         what: "too much memory for its vCPUs",
-        change: { machine: { vcpus: 2, memoryGB: 17, diskGB: 20 } },
+        change: { machineSize: { vcpus: 2, memoryGB: 17, diskGB: 20 } },
         sentence: "machines have 0.5 to 8 GB of memory for each vCPU",
       },
     ],
@@ -237,7 +237,7 @@ describe.each(CLASSES)("$name", (shipped) => {
   test("another size makes another template of the pool, and none of the control plane", async () => {
     const controlPlane = await one.readControlPlane();
     const before = await one.readPoolTemplate();
-    await one.apply({ machine: shipped.resized });
+    await one.apply({ machineSize: shipped.resized });
     const after = await one.waitForPoolTemplate((name) => name !== before.metadata.name);
     expect(shipped.size(after)).toEqual(shipped.sizes[1]);
     expect((await one.readControlPlane()).spec.machineTemplate).toEqual(controlPlane.spec.machineTemplate);

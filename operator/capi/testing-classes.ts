@@ -62,7 +62,7 @@ export interface ShippedClass {
   /** Changes that are refused before anything is made, with a part of the sentence. */
   refusals?: { what: string; change: DesiredChange; sentence: string }[];
   /** The size that a pool of 2 vCPUs, 4 GB and 20 GB is changed to. */
-  resized: DesiredPool["machine"];
+  resized: DesiredPool["machineSize"];
   /** The result of `size` before and after. */
   sizes: [unknown[], unknown[]];
 }
@@ -70,7 +70,7 @@ export interface ShippedClass {
 /** Change of the cluster that every test begins with. */
 export type DesiredChange = Partial<
   Pick<DesiredCluster, "version" | "workerSubnet" | "authorizedCIDRs"> &
-    Pick<DesiredPool, "machine" | "taints"> & { nodes: number }
+    Pick<DesiredPool, "machineSize" | "taints"> & { nodes: number }
 >;
 
 interface Expected {
@@ -156,7 +156,7 @@ export async function openClassTest(shipped: ShippedClass) {
   function compose({
     version = "1.34.2",
     nodes = 2,
-    machine,
+    machineSize,
     taints,
     workerSubnet = "10.64.3.0/24",
     authorizedCIDRs = shipped.wishes?.authorizedCIDRs,
@@ -169,7 +169,7 @@ export async function openClassTest(shipped: ShippedClass) {
       classRef: { name: clusterClass.metadata.name, namespace },
       version,
       controlPlaneReplicas: CONTROL_PLANE_REPLICAS,
-      controlPlaneDeletion: MACHINE_DELETION,
+      controlPlaneDeletionTimeouts: MACHINE_DELETION,
       plan: undefined,
       publicEndpoint: true,
       apiServerRateLimit: undefined,
@@ -180,9 +180,9 @@ export async function openClassTest(shipped: ShippedClass) {
       pools: [
         {
           name: "web",
-          size: { kind: "fixed", nodes },
-          presentNodes: nodes,
-          machine: machine ?? { vcpus: 2, memoryGB: 4, diskGB: 20 },
+          scale: { kind: "fixed", nodes },
+          topologyReplicas: nodes,
+          machineSize: machineSize ?? { vcpus: 2, memoryGB: 4, diskGB: 20 },
           labels: { tier: "web" },
           taints: taints ?? [{ key: "dedicated", value: "web", effect: "NoSchedule" }],
           scaleDownDelaySeconds: 600,

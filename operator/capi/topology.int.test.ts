@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { setUp } from "../../e2e/testing/set-up.ts";
-import { isApplied, withAppliedHash } from "../../shared/controller/applied.ts";
+import { isInSync, withAppliedHash } from "../../shared/controller/applied.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { idleClusterSpec, openTestApi } from "../../shared/crd/testing.ts";
 import { type CapiCluster, capiClusterKind, clusterClassKind } from "./kinds.ts";
@@ -27,9 +27,9 @@ const PERSON = { fieldManager: "person" };
 
 const pool: DesiredPool = {
   name: "web",
-  size: { kind: "fixed", nodes: 2 },
-  presentNodes: 2,
-  machine: { vcpus: 2, memoryGB: 4, diskGB: 20 },
+  scale: { kind: "fixed", nodes: 2 },
+  topologyReplicas: 2,
+  machineSize: { vcpus: 2, memoryGB: 4, diskGB: 20 },
   labels: { tier: "web" },
   taints: [],
   drainTimeoutSeconds: 600,
@@ -53,7 +53,7 @@ function compose(change: Partial<DesiredCluster> = {}): CapiCluster {
     classRef,
     version: "1.34.2",
     controlPlaneReplicas: 1,
-    controlPlaneDeletion: pool,
+    controlPlaneDeletionTimeouts: pool,
     plan: undefined,
     publicEndpoint: true,
     authorizedCIDRs: undefined,
@@ -96,7 +96,7 @@ test("fields of other managers are never written, and an identical apply changes
     const again = await client.apply(capiClusterKind, compose(), OPERATOR);
     return again.metadata.resourceVersion === read?.metadata.resourceVersion ? again : undefined;
   });
-  expect(isApplied(compose(), first)).toBe(true);
+  expect(isInSync(compose(), first)).toBe(true);
   for (let round = 0; round < 3; round += 1) {
     const again = await client.apply(capiClusterKind, compose(), OPERATOR);
     expect(again.metadata.generation).toBe(first.metadata.generation);
@@ -110,7 +110,7 @@ test("fields of other managers are never written, and an identical apply changes
 
   const patch = { metadata: { labels: { team: "blue" } } };
   const labelled = await client.mergePatch(capiClusterKind, namespace, "owned", patch, PERSON);
-  expect(isApplied(compose(), labelled)).toBe(true);
+  expect(isInSync(compose(), labelled)).toBe(true);
   const kept = await client.apply(capiClusterKind, compose(), OPERATOR);
   expect(kept.metadata.labels).toMatchObject({ team: "blue" });
 });
@@ -125,14 +125,14 @@ test("a foreign change of our fields is detected and reverted; fields that we dr
     [{ op: "replace", path, value: 5 }],
     PERSON,
   );
-  expect(isApplied(compose(), scaled)).toBe(false);
+  expect(isInSync(compose(), scaled)).toBe(false);
   const mended = await client.apply(capiClusterKind, compose(), OPERATOR);
   expect(mended.spec?.topology?.workers?.machineDeployments?.[0]?.replicas).toBe(2);
 
   const autoscaled = compose({
-    pools: [{ ...pool, size: { kind: "autoscaled", minNodes: 1, maxNodes: 3 } }],
+    pools: [{ ...pool, scale: { kind: "autoscaled", minNodes: 1, maxNodes: 3 } }],
   });
-  expect(isApplied(autoscaled, mended)).toBe(false);
+  expect(isInSync(autoscaled, mended)).toBe(false);
   const switched = await client.apply(capiClusterKind, autoscaled, OPERATOR);
   const [entry] = switched.spec?.topology?.workers?.machineDeployments ?? [];
   expect(entry?.replicas).toBeUndefined();

@@ -23,7 +23,7 @@ export interface DesiredCluster {
   version: string;
   controlPlaneReplicas: number;
   /** The timeouts of the machines of the control plane. */
-  controlPlaneDeletion: DeletionTimeouts;
+  controlPlaneDeletionTimeouts: DeletionTimeouts;
   plan: string | undefined;
   publicEndpoint: boolean;
   /** Who may reach the API endpoint; undefined = anyone. */
@@ -80,7 +80,7 @@ export function composeCapiCluster(desired: DesiredCluster, capabilities: ClassC
         controlPlane: {
           replicas: desired.controlPlaneReplicas,
           ...(capabilities.controlPlaneMachines && {
-            deletion: composeDeletion(desired.controlPlaneDeletion),
+            deletion: composeDeletion(desired.controlPlaneDeletionTimeouts),
           }),
         },
         ...(variables.length > 0 && { variables }),
@@ -185,6 +185,6 @@ export function mayStillBeApplied(error: unknown): boolean {
 
 /** The Cluster API cluster that the plan applies; undefined = none. */
 export function findDesiredCapiCluster(plan: Plan<unknown>): CapiCluster | undefined {
-  const step = plan.apply.find(({ kind, verb }) => verb === "apply" && kind === capiClusterKind);
+  const step = plan.write.find(({ kind, verb }) => verb === "apply" && kind === capiClusterKind);
   return step?.verb === "apply" ? (step.object as CapiCluster) : undefined;
 }

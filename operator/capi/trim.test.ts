@@ -8,7 +8,7 @@ import {
   type MachineDeployment,
   REGISTRATION_FINALIZERS,
 } from "./kinds.ts";
-import { readMachine, readPool } from "./pool-state.ts";
+import { readDeployment, readMachine } from "./pool-state.ts";
 import { trimCapiCluster, trimMachine, trimMachineDeployment } from "./trim.ts";
 
 const STATUSES: CapiCondition["status"][] = ["True", "False", "Unknown"];
@@ -122,13 +122,15 @@ test("a trimmed machine deployment reads like the complete one, including its ow
       conditions: conditionsOf(["Available", "RollingOut", "ScalingUp"], "False"),
     },
   };
-  expect(withoutWords(readPool(trimMachineDeployment(whole)))).toEqual(withoutWords(readPool(whole)));
+  expect(withoutWords(readDeployment(trimMachineDeployment(whole)))).toEqual(
+    withoutWords(readDeployment(whole)),
+  );
   expect(trimMachineDeployment(whole).metadata.labels).toEqual(labels);
   const [finalizer = ""] = REGISTRATION_FINALIZERS;
   const fresh = { ...whole, metadata: { ...whole.metadata, finalizers: [finalizer] } };
   expect([
-    readPool(trimMachineDeployment(whole)).hasBothFinalizers,
-    readPool(trimMachineDeployment(fresh)).hasBothFinalizers,
+    readDeployment(trimMachineDeployment(whole)).hasBothFinalizers,
+    readDeployment(trimMachineDeployment(fresh)).hasBothFinalizers,
   ]).toEqual([true, false]);
 });
 

@@ -10,9 +10,9 @@ const compose = (
   spec: Partial<NodePoolSpec>,
   variables: string[] = ["machine"],
   workerHealthCheck?: CapiHealthCheck,
-  presentNodes?: number,
+  topologyReplicas?: number,
 ) =>
-  composePool(composeDesiredPool(makePool("web", spec), settings.poolDefaults, presentNodes), "default", {
+  composePool(composeDesiredPool(makePool("web", spec), settings.poolDefaults, topologyReplicas), "default", {
     variables: new Set(variables),
     workerHealthCheck,
   });
@@ -32,6 +32,10 @@ test.each<[string, Partial<NodePoolSpec>]>([
 
 test("more nodes and another displayed name are the same hash", () => {
   expect(hashOf({ desiredNodes: 7, displayName: "Web" })).toBe(hashOf({}));
+});
+
+test("the hash is that of earlier versions, for with another one each pool is applied again", () => {
+  expect(`${hashOf({})} ${hashOf({ minVCPUs: 2, maxVCPUs: 8 })}`).toBe("91689ddc131d7a66 1f4171acf6e7b310");
 });
 
 /**
@@ -120,8 +124,8 @@ test.each<[string, Partial<NodePoolSpec>, number | undefined, number]>([
   ["six to twenty nodes, new", autoscaled, undefined, 2],
   ["six to twenty nodes, at present four", autoscaled, 4, 2],
   ["six to twenty nodes, at present 18", autoscaled, 18, 7],
-])("of %s at most 40 %%, but one, are replaced at once", (_, spec, presentNodes, limit) => {
-  const pool = compose(spec, [], { checks, remediation: {} }, presentNodes);
+])("of %s at most 40 %%, but one, are replaced at once", (_, spec, topologyReplicas, limit) => {
+  const pool = compose(spec, [], { checks, remediation: {} }, topologyReplicas);
   expect(pool.healthCheck).toEqual({
     checks,
     remediation: { triggerIf: { unhealthyLessThanOrEqualTo: limit } },

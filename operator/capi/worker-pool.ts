@@ -48,12 +48,12 @@ export type DeletionTimeouts = Pick<
 /** A node pool in Marina's terms, every default resolved. Memory and disk are GiB. */
 export interface DesiredPool extends DeletionTimeouts {
   name: string;
-  size: { kind: "fixed"; nodes: number } | { kind: "autoscaled"; minNodes: number; maxNodes: number };
-  /** How many nodes the pool has in the live topology (see findPresentNodes); undefined = it is not in it yet. */
-  presentNodes: number | undefined;
-  /** The most that it may have now, limited to what the status can list (see limitGrowth); undefined = what its size says. */
+  scale: { kind: "fixed"; nodes: number } | { kind: "autoscaled"; minNodes: number; maxNodes: number };
+  /** See findTopologyReplicas; undefined = the pool is not in the topology yet. */
+  topologyReplicas: number | undefined;
+  /** The most that it may have now, limited to what the status can list (see limitGrowth); undefined = what its scale says. */
   nodeCap?: number | undefined;
-  machine: { vcpus: number; memoryGB: number; diskGB: number };
+  machineSize: { vcpus: number; memoryGB: number; diskGB: number };
   labels: Record<string, string>;
   taints: readonly { key: string; value?: string; effect: string }[];
   scaleDownDelaySeconds: number;
@@ -76,25 +76,25 @@ export function composePool(
   workerClass: string,
   { variables: declared, workerHealthCheck }: Pick<ClassCapabilities, "variables" | "workerHealthCheck">,
 ): CapiPool {
-  const pool = { ...desired, size: limitSize(desired) };
+  const pool = { ...desired, scale: limitScale(desired) };
   const healthCheck = limitRemediation(pool, workerHealthCheck);
   const byVariable = declared.has("nodeTaints");
   const metadata = {
     ...(Object.keys(pool.labels).length > 0 && { labels: pool.labels }),
     annotations: {
       [ANNOTATION_APPLIED]: hashDesiredPool(desired),
-      [ANNOTATION_MACHINE_SIZE]: JSON.stringify(pool.machine),
-      ...(pool.size.kind === "autoscaled" && composeAnnotations(pool, pool.size)),
+      [ANNOTATION_MACHINE_SIZE]: JSON.stringify(pool.machineSize),
+      ...(pool.scale.kind === "autoscaled" && composeAnnotations(pool, pool.scale)),
     },
   };
   const overrides = [
-    ...(declared.has("machine") ? [{ name: "machine", value: pool.machine }] : []),
+    ...(declared.has("machine") ? [{ name: "machine", value: pool.machineSize }] : []),
     ...(byVariable && pool.taints.length > 0 ? [{ name: "nodeTaints", value: pool.taints }] : []),
   ];
   return {
     class: workerClass,
     name: pool.name,
-    ...(pool.size.kind === "fixed" && { replicas: pool.size.nodes }),
+    ...(pool.scale.kind === "fixed" && { replicas: pool.scale.nodes }),
     metadata,
     deletion: composeDeletion(pool),
     ...(healthCheck && { healthCheck }),
@@ -106,10 +106,10 @@ export function composePool(
   };
 }
 
-function limitSize({ size, nodeCap = Number.POSITIVE_INFINITY }: DesiredPool): DesiredPool["size"] {
-  if (size.kind === "fixed") return { ...size, nodes: Math.min(size.nodes, nodeCap) };
-  const [minNodes, maxNodes] = [Math.min(size.minNodes, nodeCap), Math.min(size.maxNodes, nodeCap)];
-  return { ...size, minNodes, maxNodes };
+function limitScale({ scale, nodeCap = Number.POSITIVE_INFINITY }: DesiredPool): DesiredPool["scale"] {
+  if (scale.kind === "fixed") return { ...scale, nodes: Math.min(scale.nodes, nodeCap) };
+  const [minNodes, maxNodes] = [Math.min(scale.minNodes, nodeCap), Math.min(scale.maxNodes, nodeCap)];
+  return { ...scale, minNodes, maxNodes };
 }
 
 /**
@@ -124,11 +124,11 @@ const REMEDIATED_SHARE = 0.4;
  * rounds a share down, and small pools would never be repaired. Undefined = the class has none, or a limit.
  */
 function limitRemediation(
-  { size, presentNodes = 0 }: DesiredPool,
+  { scale, topologyReplicas = 0 }: DesiredPool,
   healthCheck: CapiHealthCheck | undefined,
 ): CapiHealthCheck | undefined {
   if (healthCheck?.checks === undefined || healthCheck.remediation?.triggerIf !== undefined) return undefined;
-  const nodes = size.kind === "fixed" ? size.nodes : Math.max(size.minNodes, presentNodes);
+  const nodes = scale.kind === "fixed" ? scale.nodes : Math.max(scale.minNodes, topologyReplicas);
   const unhealthyLessThanOrEqualTo = Math.max(1, Math.floor(nodes * REMEDIATED_SHARE));
   return {
     ...healthCheck,
@@ -150,13 +150,15 @@ export function composeDeletion(timeouts: DeletionTimeouts): CapiDeletion {
 }
 
 /**
- * A hash of a pool but for its name and its number of nodes, neither the wanted one nor the most that it may have now.
+ * A hash of a pool but for its name and its number of nodes, neither the wanted one nor the most that it may have now; under the
+ * keys `machine` and `size`, as with others each pool would be applied again.
  * Cluster API propagates it with the entry's other annotations to the MachineDeployment and in place to every Machine that
  * needs no replacement, so that it shows which are as this pool specifies.
  */
 export function hashDesiredPool(pool: DesiredPool): string {
-  const size = pool.size.kind === "autoscaled" ? pool.size : undefined;
-  return hashOf({ ...pool, name: undefined, presentNodes: undefined, nodeCap: undefined, size });
+  const { name: _, topologyReplicas: __, nodeCap: ___, scale, machineSize: machine, ...others } = pool;
+  const size = scale.kind === "autoscaled" ? scale : undefined;
+  return hashOf({ ...others, machine, size });
 }
 
 /** The autoscaler's bounds of an entry; undefined = its number of nodes is fixed. */
@@ -170,17 +172,17 @@ function readAutoscalerBounds({ metadata }: CapiPool): { minNodes: number; maxNo
  * What the cluster autoscaler reads from a node group: bounds, scale-down options, and what a node would offer, so that
  * it can scale up from zero. See cluster-autoscaler/cloudprovider/clusterapi/README.md.
  */
-function composeAnnotations(pool: DesiredPool, size: { minNodes: number; maxNodes: number }) {
+function composeAnnotations(pool: DesiredPool, scale: { minNodes: number; maxNodes: number }) {
   const labels = Object.entries(pool.labels).map(([key, value]) => `${key}=${value}`);
   const taints = pool.taints.map((taint) => `${taint.key}=${taint.value ?? ""}:${taint.effect}`);
   return {
-    [MIN_SIZE]: String(size.minNodes),
-    [MAX_SIZE]: String(size.maxNodes),
+    [MIN_SIZE]: String(scale.minNodes),
+    [MAX_SIZE]: String(scale.maxNodes),
     [UNNEEDED_TIME]: `${pool.scaleDownDelaySeconds}s`,
     [UTILIZATION_THRESHOLD]: String(pool.scaleDownUtilizationPercent / 100),
-    [`${CAPACITY}/cpu`]: String(pool.machine.vcpus),
-    [`${CAPACITY}/memory`]: `${pool.machine.memoryGB}Gi`,
-    [`${CAPACITY}/ephemeral-disk`]: `${pool.machine.diskGB}Gi`,
+    [`${CAPACITY}/cpu`]: String(pool.machineSize.vcpus),
+    [`${CAPACITY}/memory`]: `${pool.machineSize.memoryGB}Gi`,
+    [`${CAPACITY}/ephemeral-disk`]: `${pool.machineSize.diskGB}Gi`,
     ...(labels.length > 0 && { [`${CAPACITY}/labels`]: labels.join(",") }),
     ...(taints.length > 0 && { [`${CAPACITY}/taints`]: taints.join(",") }),
   };
@@ -196,35 +198,35 @@ export function autoscalerArgs(namespace: string, clusterName: string, kubeconfi
   ];
 }
 
-/** A pool in the live topology: what its quotas allowed when it was last applied. */
-export interface LivePool {
-  size: DesiredPool["size"];
+/** The entry of a pool in the live topology: what its quotas allowed when it was last applied. */
+export interface TopologyPool {
+  scale: DesiredPool["scale"];
   /** Undefined = the class has no variable for the size of a machine. */
-  machine: DesiredPool["machine"] | undefined;
+  machineSize: DesiredPool["machineSize"] | undefined;
   /** See hashDesiredPool; undefined = the operator has not applied it. */
   appliedHash: string | undefined;
 }
 
 /** The pools in the live topology, by name. */
-export function readLivePools(cluster: CapiCluster | undefined): ReadonlyMap<string, LivePool> {
+export function readTopologyPools(cluster: CapiCluster | undefined): ReadonlyMap<string, TopologyPool> {
   const entries = cluster?.spec?.topology?.workers?.machineDeployments ?? [];
-  return new Map(entries.map((entry) => [entry.name, readLivePool(entry)]));
+  return new Map(entries.map((entry) => [entry.name, readTopologyPool(entry)]));
 }
 
-function readLivePool(entry: CapiPool): LivePool {
+function readTopologyPool(entry: CapiPool): TopologyPool {
   const bounds = readAutoscalerBounds(entry);
   return {
-    size:
+    scale:
       bounds === undefined
         ? { kind: "fixed", nodes: entry.replicas ?? 0 }
         : { kind: "autoscaled", ...bounds },
-    machine: readMachineSize(entry.variables?.overrides.find(({ name }) => name === "machine")?.value),
+    machineSize: readMachineSize(entry.variables?.overrides.find(({ name }) => name === "machine")?.value),
     appliedHash: entry.metadata?.annotations?.[ANNOTATION_APPLIED],
   };
 }
 
 /** The size that a value of a variable or an annotation has; undefined = it is none. */
-export function readMachineSize(value: unknown): DesiredPool["machine"] | undefined {
+export function readMachineSize(value: unknown): DesiredPool["machineSize"] | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { vcpus, memoryGB, diskGB } = value as Partial<Record<string, unknown>>;
   return typeof vcpus === "number" && typeof memoryGB === "number" && typeof diskGB === "number"

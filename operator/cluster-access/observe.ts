@@ -10,7 +10,7 @@ import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import { findAccessSource, findHeldCa } from "../tenant/access.ts";
 import { isSignedBy } from "../tenant/sign.ts";
-import { findTenant, type Tenant } from "../tenant/tenant.ts";
+import { findTenantEndpoint, type TenantEndpoint } from "../tenant/tenant.ts";
 
 /** All that is known about one access when it is reconciled: plain data, no client. */
 export interface ObservedAccess {
@@ -23,7 +23,7 @@ export interface ObservedAccess {
   /** The Cluster that it gives access to, while it exists. */
   cluster: Cluster | undefined;
   /** Its API server; undefined until it has an endpoint, a CA and an initialized control plane. */
-  tenant: Tenant | undefined;
+  tenant: TenantEndpoint | undefined;
   /** Cluster API has the cluster, and it is this platform's. */
   hasCapi: boolean;
   /** Its API server is up, it was ready, and both its CA and its kubeconfig are gone from Cluster API: nothing opens it any more. */
@@ -51,7 +51,7 @@ export function observeAccess(
   const { namespace } = access.metadata;
   const clusterKey = `${namespace}/${access.spec.clusterName}`;
   const cluster = caches.clusters.get(clusterKey);
-  const tenant = findTenant(caches, clusterKey);
+  const tenant = findTenantEndpoint(caches, clusterKey);
   const { capi, nameTaken } = findCapi(caches, clusterKey);
   const isSibling = (other: ClusterAccess) =>
     other.metadata.uid !== access.metadata.uid && other.spec.subject === access.spec.subject;
@@ -82,7 +82,7 @@ export function observeAccess(
 export function findOutdated(
   caches: Caches,
   clusterKey: string,
-  tenant = findTenant(caches, clusterKey),
+  tenant = findTenantEndpoint(caches, clusterKey),
 ): (access: ClusterAccess) => boolean {
   const ca = findCa(caches, clusterKey, tenant);
   if (ca?.kind !== "current") return () => false;
@@ -96,6 +96,6 @@ export function findOutdated(
   };
 }
 
-function findCa(caches: Caches, clusterKey: string, tenant: Tenant | undefined) {
+function findCa(caches: Caches, clusterKey: string, tenant: TenantEndpoint | undefined) {
   return tenant && findHeldCa(caches.issuedCredentials.get(nameAdminSecret(clusterKey)), tenant);
 }

@@ -10,7 +10,7 @@ import {
   LABEL_ORG_ID,
 } from "../../shared/crd/names.ts";
 import { toRestWords } from "../../shared/crd/rest-words.ts";
-import type { Tenant } from "../tenant/tenant.ts";
+import type { TenantEndpoint } from "../tenant/tenant.ts";
 import type { ObservedAccess } from "./observe.ts";
 import { MAX_LIVE_ACCESSES, reconcileAccess } from "./reconcile.ts";
 import { composeAccessStatus } from "./status.ts";
@@ -61,7 +61,7 @@ function observe(rest: Partial<ObservedAccess> = {}): ObservedAccess {
     olderDuplicate: undefined,
     cluster,
     candidateId: "new",
-    tenant: {} as Tenant,
+    tenant: {} as TenantEndpoint,
     hasCapi: true,
     lacksAccessSource: false,
     isCaUnsettled: false,

@@ -28,7 +28,7 @@ import {
   isSuspended,
 } from "../identity/identity.ts";
 import { composeNameTaken } from "../identity/ownership.ts";
-import type { Tenant } from "../tenant/tenant.ts";
+import type { TenantEndpoint } from "../tenant/tenant.ts";
 import type { ObservedAccess } from "./observe.ts";
 
 /** How many accesses one subject may hold to one cluster at a time. */
@@ -38,7 +38,7 @@ export const MAX_LIVE_ACCESSES = 10;
 export interface GrantTarget {
   id: string;
   cluster: Cluster;
-  tenant: Tenant;
+  tenant: TenantEndpoint;
 }
 
 export type AccessDecision =

@@ -175,7 +175,7 @@ async function publish(
 ): Promise<void> {
   if (!("token" in issued)) return report(deps, access, { kind: "granted", ...issued, expiresAt }, apply);
   const { tokenSecretName, steps } = composeTokenSteps(access, cluster, id, issued.token, deps.apiserver);
-  await apply({ apply: steps });
+  await apply({ write: steps });
   const endsAt = issued.expiresAt < expiresAt ? issued.expiresAt : expiresAt;
   await report(deps, access, { kind: "granted", tokenSecretName, expiresAt: endsAt }, apply);
 }

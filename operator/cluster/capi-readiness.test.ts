@@ -14,8 +14,8 @@ function withWeb(fixture: ClusterFixture, change: Partial<ObservedClusterPool>):
 /** Its MachineDeployment does not have the finalizers of both controllers yet. */
 function comingIn(fixture: ClusterFixture): ClusterFixture {
   const [web] = fixture.observed.pools;
-  if (web?.capi === undefined) throw new Error("Cluster API has no pool in this fixture");
-  return withWeb(fixture, { capi: { ...web.capi, hasBothFinalizers: false } });
+  if (web?.deployment === undefined) throw new Error("Cluster API has no pool in this fixture");
+  return withWeb(fixture, { deployment: { ...web.deployment, hasBothFinalizers: false } });
 }
 
 /** Cluster API has not acted on its object as it stands. */
@@ -24,7 +24,7 @@ function unobserved(fixture: ClusterFixture): ClusterFixture {
   return fixture.withCapi({ ...object, metadata: { ...object.metadata, generation: 99 } });
 }
 
-const withoutDeployment = (fixture: ClusterFixture) => withWeb(fixture, { capi: undefined });
+const withoutDeployment = (fixture: ClusterFixture) => withWeb(fixture, { deployment: undefined });
 
 function deletesCapi(fixture: ClusterFixture): boolean {
   return fixture.plan().remove.some(({ kind }) => kind === capiClusterKind);
@@ -62,7 +62,7 @@ describe("a pool that is being deleted", () => {
   const going = withWeb(running, { pool });
 
   const staysIn = (fixture: ClusterFixture): boolean => {
-    const step = fixture.plan().apply.find(({ kind }) => kind === capiClusterKind);
+    const step = fixture.plan().write.find(({ kind }) => kind === capiClusterKind);
     // Nothing to apply: it is as it was.
     if (step?.verb !== "apply") return true;
     const { spec } = step.object as CapiCluster;
@@ -87,6 +87,6 @@ describe("a pool that is being deleted", () => {
   test("does not return to a topology that it has left", () => {
     const left = going.reconciled();
     expect(left.capiObject().spec?.topology?.workers).toBeUndefined();
-    expect(comingIn(left).plan().apply).toEqual([]);
+    expect(comingIn(left).plan().write).toEqual([]);
   });
 });

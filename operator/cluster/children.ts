@@ -31,7 +31,7 @@ import { choosePools, type PoolChoice } from "./pools.ts";
 import { describeRejected, findRetainedLimit, withLiveParts } from "./rejections.ts";
 import {
   chooseClassAndVersion,
-  composeUnknownPlan,
+  composeUnknownServicePlan,
   findPinnedClass,
   findTermsProblem,
   type ResolvedChoice,
@@ -78,11 +78,13 @@ export function decideChildren(
   if (termsProblem !== undefined && observed.capi === undefined)
     return { ok: false, problem: termsProblem, target: undefined };
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
-  const known = Object.hasOwn(settings.servicePlans, planName) ? settings.servicePlans[planName] : undefined;
-  const servicePlan = known ?? retainServicePlan(observed);
+  const configured = Object.hasOwn(settings.servicePlans, planName)
+    ? settings.servicePlans[planName]
+    : undefined;
+  const servicePlan = configured ?? retainServicePlan(observed);
   if (servicePlan === undefined)
-    return { ok: false, problem: composeUnknownPlan(observed, planName), target: undefined };
-  const unknownPlan = known === undefined ? composeUnknownPlan(observed, planName) : undefined;
+    return { ok: false, problem: composeUnknownServicePlan(observed, planName), target: undefined };
+  const unknownPlan = configured === undefined ? composeUnknownServicePlan(observed, planName) : undefined;
   if (observed.nameTaken)
     return { ok: false, problem: composeNameTaken(cluster.metadata.name), target: undefined };
   if (observed.capi === undefined && observed.blocker !== undefined)
@@ -258,7 +260,7 @@ function describeCluster(
       [LABEL_KUBERNETES_MINOR]: version.split(".").slice(0, 2).join("."),
     },
     controlPlaneReplicas: spec.controlPlaneReplicas ?? servicePlan.controlPlaneReplicas,
-    controlPlaneDeletion: observed.settings.poolDefaults,
+    controlPlaneDeletionTimeouts: observed.settings.poolDefaults,
     plan: spec.plan,
     publicEndpoint: spec.publicEndpoint,
   };
@@ -269,22 +271,22 @@ export const ANNOTATION_PAUSED = "cloud.marina.dev/paused-by-suspension";
 const ANNOTATION_PATH = `/metadata/annotations/${ANNOTATION_PAUSED.replaceAll("/", "~1")}`;
 
 /** Pauses Cluster API for a suspended cluster; nothing when it is paused already. */
-export function planPause(capi: CapiCluster | undefined): Step[] {
-  if (capi === undefined || capi.spec?.paused === true) return [];
-  const { annotations } = capi.metadata;
+export function planPause(capiCluster: CapiCluster | undefined): Step[] {
+  if (capiCluster === undefined || capiCluster.spec?.paused === true) return [];
+  const { annotations } = capiCluster.metadata;
   const annotate: JsonPatchOperation =
     annotations === undefined
       ? { op: "add", path: "/metadata/annotations", value: { [ANNOTATION_PAUSED]: "true" } }
       : { op: "add", path: ANNOTATION_PATH, value: "true" };
-  return [patch(capi, [annotate, { op: "add", path: "/spec/paused", value: true }])];
+  return [patch(capiCluster, [annotate, { op: "add", path: "/spec/paused", value: true }])];
 }
 
 /** Ends the pause of a suspension. */
-export function planResume(capi: CapiCluster | undefined): Step[] {
-  if (capi?.metadata.annotations?.[ANNOTATION_PAUSED] === undefined) return [];
+export function planResume(capiCluster: CapiCluster | undefined): Step[] {
+  if (capiCluster?.metadata.annotations?.[ANNOTATION_PAUSED] === undefined) return [];
   const operations: JsonPatchOperation[] = [{ op: "remove", path: ANNOTATION_PATH }];
-  if (capi.spec?.paused !== undefined) operations.push({ op: "remove", path: "/spec/paused" });
-  return [patch(capi, operations)];
+  if (capiCluster.spec?.paused !== undefined) operations.push({ op: "remove", path: "/spec/paused" });
+  return [patch(capiCluster, operations)];
 }
 
 function patch({ metadata }: CapiCluster, operations: JsonPatchOperation[]): Step {

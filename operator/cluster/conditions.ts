@@ -35,7 +35,7 @@ type Conditions = readonly ConditionLike[];
 export type ClusterCondition = NewCondition<ClusterConditionType>;
 
 /** A node pool as its cluster's conditions see it. */
-export interface ClusterPool {
+export interface MeasuredPool {
   /** What its owner calls it. */
   name: string;
   objectName: string;
@@ -55,15 +55,15 @@ export interface Facts {
   /** Why a network rule alone waits, while everything else is done. */
   rulesProblem: Problem | undefined;
   /** Undefined = no network rules were decided. */
-  rules: RulesState | undefined;
+  rulesState: RulesState | undefined;
   /** All but those that are being deleted. */
-  pools: readonly ClusterPool[];
+  pools: readonly MeasuredPool[];
   /** The full version requested; undefined while it is not known. */
   target: string | undefined;
   /** The version that runs, once a rollout has converged. */
   running: string | undefined;
   /** The live Cluster API object is as decided, and Cluster API has observed it. */
-  applied: boolean;
+  isObserved: boolean;
 }
 
 /** A condition with its message cut to the maximum length. */
@@ -150,7 +150,7 @@ function decideWorkers({ observed: { cluster, capi, pools: all }, pools }: Facts
 }
 
 /** Without counts: those of each pool are in its own status, and would make a write of this one whenever they move. */
-function describeOpenPools(open: readonly ClusterPool[]): string {
+function describeOpenPools(open: readonly MeasuredPool[]): string {
   const [late] = open.flatMap(({ progress }) => progress.joining);
   const next =
     late === undefined
@@ -189,10 +189,10 @@ const RULES_PREVENTED_BY: readonly string[] = ["RejectedByClusterAPI", "QuotaExc
 /** Unknown until something is observed; False stays until the opposite is observed. */
 function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const type = "NetworkPolicyApplied";
-  const { observed, problem, rulesProblem, rules } = facts;
+  const { observed, problem, rulesProblem, rulesState } = facts;
   if (rulesProblem !== undefined)
     return clusterCondition(type, "False", rulesProblem.reason, rulesProblem.message);
-  if (rules === "waiting") {
+  if (rulesState === "waiting") {
     const message = `The network rules are not in force as specified: the cluster is suspended, and they wait for its resumption; until then the previous rules stay in force. ${ADVICE_BY_REASON.Suspended.kubectl}`;
     return clusterCondition(type, "False", "Suspended", message);
   }
@@ -201,24 +201,24 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const isIgnorable = mayBeIgnored(observed);
   const isShown = isProviderReportCurrent(facts);
   const evidence = isShown ? findRulesEvidence(observed) : undefined;
-  if ((isIgnorable && rules === "sent") || evidence === "requested") {
+  if ((isIgnorable && rulesState === "sent") || evidence === "requested") {
     const why =
       ": the infrastructure may ignore them without saying so. Try the endpoint from another network, or ask the platform's operator whether they are enforced.";
     return unknown("RequestedOnly", why);
   }
   const last = findRulesCondition(observed);
   const unseen = observed.capi && UNSEEN_RULES.includes(last?.reason) ? last : undefined;
-  if (problem !== undefined && rules === undefined) {
+  if (problem !== undefined && rulesState === undefined) {
     if (!isWithoutRules(observed)) return unseen ?? unknown(problem.reason);
     return clusterCondition(type, "True", "Applied", "There are no network rules.");
   }
-  const isStillInForce = rules !== "unsent" && areRulesStillInForce(observed);
+  const isStillInForce = rulesState !== "unsent" && areRulesStillInForce(observed);
   if ((isStillInForce || evidence === "inForce") && !isIgnorable)
     return clusterCondition(type, "True", "Applied", "The network rules are in force.");
   if (observed.cluster.metadata.deletionTimestamp !== undefined) return unknown("Deleting");
   const { hasActed, unreadable } = observed.infrastructure ?? {};
   if (unreadable !== undefined && isShown) return unknown("ProviderUnreadable", `: ${unreadable}`);
-  if (rules === "sent" && hasActed === undefined && unseen !== undefined) return unseen;
+  if (rulesState === "sent" && hasActed === undefined && unseen !== undefined) return unseen;
   if (isSuspended(observed.cluster)) {
     const why = `: the cluster was suspended before that was seen. ${ADVICE_BY_REASON.Suspended.kubectl}`;
     return unknown("Suspended", why);
@@ -227,7 +227,7 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
     return unknown((problem ?? facts.wait ?? { reason: "Provisioning" }).reason);
   const cause = RULES_PREVENTED_BY.includes(problem?.reason ?? "") ? problem : undefined;
   const { reason } = cause ?? { reason: "Provisioning" };
-  if (rules !== "unsent" && last?.status !== "False") return unknown(reason);
+  if (rulesState !== "unsent" && last?.status !== "False") return unknown(reason);
   const state = cause === undefined ? `being applied. ${ADVICE}` : "not in force as specified.";
   return clusterCondition(type, "False", reason, `The network rules are ${state}`);
 }
@@ -252,17 +252,17 @@ function describeStage({ observed, pools, running }: Facts): string {
   if (observed.upgradeRejection !== undefined)
     return `Cluster API waits: ${explainRejection(observed.upgradeRejection)}`;
   const state = observed.capi?.state;
-  const step = state?.version;
-  if (state === undefined || step === undefined || step === running)
+  const next = state?.version;
+  if (state === undefined || next === undefined || next === running)
     return state?.rollingOut ? "waiting for machines that are being replaced" : "waiting to start";
-  const behind = state.controlPlaneVersions.some((version) => version !== step);
-  if (behind || state.controlPlaneVersions.length === 0) return `the control plane is upgrading to ${step}`;
+  const behind = state.controlPlaneVersions.some((version) => version !== next);
+  if (behind || state.controlPlaneVersions.length === 0) return `the control plane is upgrading to ${next}`;
   const open = pools.filter(
-    ({ progress }) => progress.nodes > 0 && (progress.version !== step || progress.state !== "converged"),
+    ({ progress }) => progress.nodes > 0 && (progress.version !== next || progress.state !== "converged"),
   );
   return open.length === 0
-    ? `everything runs ${step}, Cluster API is completing the rollout`
-    : `the control plane runs ${step}; node pools that follow: ${listNames(open.map(({ name }) => name))}`;
+    ? `everything runs ${next}, Cluster API is completing the rollout`
+    : `the control plane runs ${next}; node pools that follow: ${listNames(open.map(({ name }) => name))}`;
 }
 
 function decidePaused({ cluster, capi }: ObservedCluster): ClusterCondition | undefined {

@@ -57,7 +57,7 @@ describe("degraded", () => {
         ...converged(),
         pools: [
           aClusterPool({
-            capi: aPoolState({ readyNodes: 1 }),
+            deployment: aPoolState({ readyNodes: 1 }),
             machines: [aMachine("one"), aMachine("two", { unhealthy: unhealthy(seconds) })],
           }),
         ],

@@ -33,8 +33,8 @@ test("a pool without the operator's finalizer does not keep its deleted cluster,
 
 test("a deletion leaves a foreign Cluster API Cluster of the same name alone", () => {
   const fixture = aCluster().ready().deleting();
-  const capi = fixture.capiObject();
-  const foreign = { ...capi, metadata: { ...capi.metadata, ownerReferences: [], labels: {} } };
+  const capiCluster = fixture.capiObject();
+  const foreign = { ...capiCluster, metadata: { ...capiCluster.metadata, ownerReferences: [], labels: {} } };
   const plan = fixture.withCapi(foreign).plan();
   expect(stepsOf(plan)).toEqual([...ADMIN_KUBECONFIG, "delete configmaps"]);
   expect(plan.releaseFinalizer).toBe(true);
@@ -48,9 +48,9 @@ test("a deletion reports its progress", () => {
   expect(conditionOf(idle, "Ready")).toMatchObject({
     message: "The deletion is being passed on to Cluster API.",
   });
-  const capi = deleting.capiObject();
-  const metadata = { ...capi.metadata, deletionTimestamp: START.toISOString() };
-  const started = deleting.withCapi({ ...capi, metadata }).plan();
+  const capiCluster = deleting.capiObject();
+  const metadata = { ...capiCluster.metadata, deletionTimestamp: START.toISOString() };
+  const started = deleting.withCapi({ ...capiCluster, metadata }).plan();
   expect(conditionOf(started, "Ready")).toMatchObject({ message: "Cluster API is deleting the cluster." });
   expect(conditionOf(idle, "NetworkPolicyApplied")).toMatchObject({ status: "True" });
   const reason = "WaitingForWorkersDeletion";
@@ -71,7 +71,7 @@ test("a deletion that Cluster API rejects says so with its cause, is Stalled wit
   const text =
     "Deletion waits. Cluster API rejects it: denied by policy. Ask the platform's operator to look at the cluster.";
   expect(plan).toMatchObject({
-    apply: [],
+    write: [],
     remove: [],
     requeueAfterMs: 60_000,
     status: { phase: "Deleting", message: text },

@@ -162,16 +162,16 @@ export interface WithoutCluster {
  * see it. Nothing about one that is being deleted, that Marina did not make, or that is younger than a minute. Nothing is
  * removed here: orphans/ removes what a deletion leaves behind.
  */
-export function reportWithoutCluster(capi: CapiCluster | undefined, now: Date): WithoutCluster {
-  const id = capi?.metadata.labels?.[LABEL_ID];
-  if (capi === undefined || id === undefined || capi.metadata.deletionTimestamp !== undefined)
+export function reportWithoutCluster(capiCluster: CapiCluster | undefined, now: Date): WithoutCluster {
+  const id = capiCluster?.metadata.labels?.[LABEL_ID];
+  if (capiCluster === undefined || id === undefined || capiCluster.metadata.deletionTimestamp !== undefined)
     return { events: [] };
-  const requeueAfterMs = remainingMs(capi.metadata.creationTimestamp, RESTORED_WITHIN_MS, now);
+  const requeueAfterMs = remainingMs(capiCluster.metadata.creationTimestamp, RESTORED_WITHIN_MS, now);
   if (requeueAfterMs !== undefined) return { events: [], requeueAfterMs };
-  const { namespace, name } = capi.metadata;
+  const { namespace, name } = capiCluster.metadata;
   const note = `The Cluster ${namespace}/${name} of Marina is gone or has lost its finalizer, and this cluster runs on unseen. Restore the Cluster from a backup, or delete this cluster.`;
   const event: RecordedEvent = {
-    regarding: referTo(capiClusterKind, capi.metadata),
+    regarding: referTo(capiClusterKind, capiCluster.metadata),
     type: "Warning",
     reason: "ClusterMissing",
     action: "CheckHealth",

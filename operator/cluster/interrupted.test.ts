@@ -103,7 +103,7 @@ test.each(writesOf(aCluster()).map((write, index) => [index + 1, write.name, wri
 
 test("a Cluster API cluster is made only where there is none, owned by its Cluster; a change is one of that very object", () => {
   const applyOf = (fixture: ClusterFixture) =>
-    fixture.plan().apply.find(({ verb, kind }) => verb === "apply" && kind === capiClusterKind);
+    fixture.plan().write.find(({ verb, kind }) => verb === "apply" && kind === capiClusterKind);
   const { name, uid } = aCluster().observed.cluster.metadata;
   expect(applyOf(aCluster().reconciled().with({ capi: undefined }))).toMatchObject({
     isNew: true,

@@ -92,7 +92,7 @@ describe("a cluster whose name is another Namespace's", () => {
       subnets: { own: undefined, taken: new Set() },
     });
     const plan = reconcileCluster({ ...observed, cluster: aCluster({}, { status: {} }) }, NOW);
-    expect([plan.apply, plan.remove]).toEqual([[], []]);
+    expect([plan.write, plan.remove]).toEqual([[], []]);
     const decision = decideChildren(observed, undefined, CLUSTER_ID, NOW);
     expect(decision).toMatchObject({ ok: false, target: "1.34.2", problem: { reason: "NameTaken" } });
   });

@@ -146,7 +146,7 @@ describe("rules that are removed are in force until the infrastructure has none"
 
   test("the status is corrected before Cluster API gets none, so that no crash in between leaves it True", () => {
     expect(policyOf(inForce)?.status).toBe("True");
-    expect(removed.plan().apply).toEqual([]);
+    expect(removed.plan().write).toEqual([]);
     expect(conditionOf(removed.plan(), POLICY)).toMatchObject({ status: "False", reason: "Provisioning" });
     expect(topologyOf(removed.reconciled().plan())).toBeDefined();
     expect(listOf(without)).toBeUndefined();
@@ -202,7 +202,7 @@ describe("rules that are removed are in force until the infrastructure has none"
     const starting = aCluster({ network: LIST }).reconciled().reconciled();
     expect(policyOf(starting)).toMatchObject({ status: "Unknown" });
     const taken = starting.withSpec({ network: {} });
-    expect(taken.plan().apply).toEqual([]);
+    expect(taken.plan().write).toEqual([]);
     const corrected = taken.reconciled();
     expect(policyOf(corrected)).toMatchObject({ status: "False", reason: "Provisioning" });
     const none = corrected.interrupted(1).capiConverged();

@@ -46,7 +46,7 @@ describe("a part of the network policy that is not supported waits alone", () =>
     const topology = topologyOf(fixture.with({ pools }).plan());
     expect(topology?.workers?.machineDeployments).toMatchObject([{ replicas: 7 }]);
     const plan = fixture.plan();
-    expect(plan.apply).toEqual([]);
+    expect(plan.write).toEqual([]);
     expect(plan.status).toMatchObject({ phase: "Ready", message: conditionOf(plan, POLICY)?.message });
     expect(conditionOf(plan, POLICY)).toMatchObject({ status: "False", reason });
     expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason });
@@ -73,7 +73,7 @@ describe("a part of the network policy that is not supported waits alone", () =>
   test("the list that is in force stays until another one is supported", () => {
     const before = aCluster(restricted(LIST)).ready();
     const tooLong = before.with(byClass({ maxAuthorizedCIDRs: 3 })).withSpec(restricted([...LIST, ...OTHER]));
-    expect(tooLong.plan().apply).toEqual([]);
+    expect(tooLong.plan().write).toEqual([]);
     expect(listOf(tooLong.reconciled())).toEqual(listOf(before));
     expect(listOf(before)).toContain(LIST[0]);
   });
@@ -183,7 +183,7 @@ describe("the condition of the network rules is True only when the infrastructur
 
     test("the status is corrected before the list is sent, so that no crash in between leaves it True", () => {
       expect(statusOf(before)).toBe("True");
-      expect(changed.plan().apply).toEqual([]);
+      expect(changed.plan().write).toEqual([]);
       expect(conditionOf(changed.plan(), POLICY)).toMatchObject({ status: "False", reason: "Provisioning" });
       expect(listOf(corrected.reconciled())).toContain("203.0.113.0/24");
     });

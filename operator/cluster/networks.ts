@@ -242,12 +242,12 @@ export function findRulesEvidence(observed: ObservedCluster): "inForce" | "reque
  */
 export function isProviderReportCurrent(facts: {
   observed: ObservedCluster;
-  rules: RulesState | undefined;
-  applied: boolean;
+  rulesState: RulesState | undefined;
+  isObserved: boolean;
   problem: Problem | undefined;
 }): boolean {
-  const { observed, rules, applied, problem } = facts;
-  return rules === "sent" && (applied || problem !== undefined || isSuspended(observed.cluster));
+  const { observed, rulesState, isObserved, problem } = facts;
+  return rulesState === "sent" && (isObserved || problem !== undefined || isSuspended(observed.cluster));
 }
 
 /**

@@ -10,7 +10,7 @@ test("a new pool of a ready cluster is scaling, and the cluster stays ready", ()
   const { pools } = fixture.observed;
   const added = {
     pool: makePool("db"),
-    capi: undefined,
+    deployment: undefined,
     capiDeleting: false,
     olderDuplicate: undefined,
     blocked: false,
@@ -38,7 +38,9 @@ test("pools that wait for long are reported by their own Warnings, and by the me
 test("a cluster that waits for itself after it has waited for its pools gets an Event, although the reason is the same", () => {
   const late = aCluster().withPools(makePool("web")).reconciled().capiConverged();
   const waiting = late.withCapiConditions([makeCondition("Available", "False", { message: "no route" })]);
-  const ofPools = waiting.with({ pools: late.observed.pools.map((one) => ({ ...one, capi: undefined })) });
+  const ofPools = waiting.with({
+    pools: late.observed.pools.map((it) => ({ ...it, deployment: undefined })),
+  });
   const reported = ofPools.reconciled().after(61);
   expect(reported.plan()).toMatchObject({ status: { message: expect.stringContaining("web") }, events: [] });
   const complete = reported.reconciled().with({ pools: late.observed.pools });
@@ -68,7 +70,7 @@ test.each([
   const fixture = aCluster().withPools(makePool("web"));
   const pools = [
     ...fixture.observed.pools,
-    { pool, capi: undefined, capiDeleting, olderDuplicate: undefined, blocked: false, machines: [] },
+    { pool, deployment: undefined, capiDeleting, olderDuplicate: undefined, blocked: false, machines: [] },
   ];
   const names = topologyOf(fixture.with({ pools }).plan())?.workers?.machineDeployments?.map((it) => it.name);
   expect(names).toEqual(["web"]);
@@ -113,11 +115,11 @@ test("a pool can change during an upgrade", () => {
 
 test("the cluster does not wait for a pool that is being deleted", () => {
   const pool = makePool("web", {}, { deletionTimestamp: START.toISOString() });
-  const capi = capiPoolWith({ desired: 2, nodes: 1 });
+  const deployment = capiPoolWith({ desired: 2, nodes: 1 });
   const leftovers = { capiDeleting: false, olderDuplicate: undefined, blocked: false, machines: [] };
   const plan = aCluster()
     .ready()
-    .with({ pools: [{ pool, capi, ...leftovers }] })
+    .with({ pools: [{ pool, deployment, ...leftovers }] })
     .plan();
   expect(plan.status).toMatchObject({ phase: "Ready", nodes: { total: 1 } });
   expect(conditionOf(plan, "WorkersReady")).toMatchObject({ status: "True" });
@@ -194,10 +196,10 @@ describe("a pool grows no further than its status can list its machines, by whic
       expect(entry?.metadata?.annotations?.[ANNOTATION_APPLIED]).toBe(hashOfPool(spec));
       const applies = Array.from({ length: 50 }, (_one, gone) =>
         busyWith(limited, spec, { machines: 1050 - gone, deleting: 350 - gone }).plan(),
-      ).filter(({ apply }) => apply.length > 0);
+      ).filter(({ write }) => write.length > 0);
       expect(applies).toEqual([]);
       const grown = busyWith(limited, spec, { machines: 1000, deleting: 300 }).plan();
-      expect(grown.apply).toHaveLength(1);
+      expect(grown.write).toHaveLength(1);
     },
   );
 });

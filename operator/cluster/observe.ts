@@ -16,7 +16,7 @@ import type { Caches } from "../caches.ts";
 import type { ClassLookup } from "../capi/cluster-class.ts";
 import { listLostParts } from "../capi/cluster-state.ts";
 import type { InfrastructureState } from "../capi/infrastructure.ts";
-import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
+import { type CapiMachine, type DeploymentState, readDeployment, readMachines } from "../capi/pool-state.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
 import { findTenantFailure, type TenantFailure } from "../cluster-access/status.ts";
@@ -59,7 +59,7 @@ export interface ClusterSettings {
 /** A pool with its objects in Cluster API. */
 export interface ObservedClusterPool {
   pool: NodePool;
-  capi: CapiPoolState | undefined;
+  deployment: DeploymentState | undefined;
   /** Cluster API is still deleting an earlier pool of this name. */
   capiDeleting: boolean;
   /** An older pool with the same id: this one is a duplicate, and gets no machines. */
@@ -186,7 +186,7 @@ export function observeCluster(
       capi === undefined ? (findDuplicateName(caches.clusters, cluster) ?? overQuota.cluster) : undefined,
     candidateId: cluster.status?.id ?? createId(),
     pools: pools
-      .map((pool) => observePool(caches, key, pool, isBlocked(pool)))
+      .map((pool) => observeClusterPool(caches, key, pool, isBlocked(pool)))
       .sort((left, right) => (left.pool.metadata.name < right.pool.metadata.name ? -1 : 1)),
     capi,
     nameTaken,
@@ -228,7 +228,7 @@ function hasOwner(secret: KubeObject | undefined): boolean {
   return (secret?.metadata.ownerReferences ?? []).length > 0;
 }
 
-function observePool(
+function observeClusterPool(
   caches: Caches,
   clusterKey: string,
   pool: NodePool,
@@ -238,7 +238,7 @@ function observePool(
   const [deployment] = deployments;
   return {
     pool,
-    capi: deployment && readPool(deployment),
+    deployment: deployment && readDeployment(deployment),
     capiDeleting: deployment?.metadata.deletionTimestamp !== undefined,
     olderDuplicate: findOlderDuplicate(caches.nodePools, pool),
     blocked,

@@ -9,7 +9,7 @@ import { conditionOf, stepsOf } from "./testing-plan.ts";
 import { composeMissingPools } from "./waits.ts";
 
 const applies = (fixture: ClusterFixture) =>
-  fixture.plan().apply.filter((step) => step.kind.plural === "clusters").length === 1;
+  fixture.plan().write.filter((step) => step.kind.plural === "clusters").length === 1;
 
 function created(fixture: ClusterFixture, msAgo: number, metadata: Partial<ObjectMeta> = {}): ClusterFixture {
   const { cluster } = fixture.observed;
@@ -55,7 +55,7 @@ describe("a new cluster is created at Cluster API", () => {
   test("when the wait is over; subnet and status come before", () => {
     const plan = created(aCluster(), 500).plan();
     expect(plan.requeueAfterMs).toBe(4_500);
-    expect(plan.apply.map(({ verb, kind }) => `${verb} ${kind.plural}`)).toEqual(["create configmaps"]);
+    expect(plan.write.map(({ verb, kind }) => `${verb} ${kind.plural}`)).toEqual(["create configmaps"]);
     expect(plan.status).toMatchObject({ observedGeneration: 1, phase: "Provisioning" });
   });
 });
@@ -73,7 +73,7 @@ describe("a cluster restored from a backup, whose Cluster API Cluster runs", () 
   ])("takes no pool away %s, whatever the clock says", (_name, fixture) => {
     for (const msAgo of [0, 600_000, 365 * 24 * 3600_000]) {
       const plan = restored(msAgo, fixture).plan();
-      expect(plan.apply.map(({ verb }) => verb)).toEqual(["patch"]);
+      expect(plan.write.map(({ verb }) => verb)).toEqual(["patch"]);
       expect(plan.remove).toEqual([]);
       const stalled = plan.status?.conditions?.find(({ type }) => type === "Stalled");
       expect(stalled).toMatchObject({
@@ -92,7 +92,7 @@ describe("a cluster restored from a backup, whose Cluster API Cluster runs", () 
   });
 
   test("is owned by the new Cluster at once, and taken over only with its pools", () => {
-    const [step] = restored(0, running.withPools()).plan().apply;
+    const [step] = restored(0, running.withPools()).plan().write;
     expect(step).toMatchObject({
       verb: "patch",
       operations: [
@@ -103,7 +103,7 @@ describe("a cluster restored from a backup, whose Cluster API Cluster runs", () 
     // With `controller` it would be taken over.
     expect(JSON.stringify(step)).not.toContain("controller");
     const adopted = owned(restored(0, running.withPools()), { uid: "uid-new" });
-    expect(adopted.plan().apply).toEqual([]);
+    expect(adopted.plan().write).toEqual([]);
     expect(applies(owned(restored(0, running), { uid: "uid-new" }))).toBe(true);
   });
 
@@ -126,7 +126,7 @@ describe("a cluster restored from a backup, whose Cluster API Cluster runs", () 
     ["when the annotation says that the others are to be deleted", annotated(running.withPools())],
   ])("is taken over %s", (_name, fixture) => {
     expect(applies(fixture)).toBe(true);
-    expect(fixture.plan().apply.map(({ verb }) => verb)).toEqual(["apply"]);
+    expect(fixture.plan().write.map(({ verb }) => verb)).toEqual(["apply"]);
   });
 
   test("loses the annotation once it is taken over: it must not count after another restore", () => {

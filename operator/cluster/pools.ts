@@ -7,13 +7,13 @@ import {
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import { readVariable } from "../capi/cluster-state.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
-import { type DesiredPool, readLivePools } from "../capi/worker-pool.ts";
+import { findTopologyReplicas } from "../capi/pool-replicas.ts";
+import { type DesiredPool, readTopologyPools } from "../capi/worker-pool.ts";
 import { isExpiredPool } from "../expiry/expiry.ts";
 import { displayNameOf, isDeleting, mayBeMade } from "../identity/identity.ts";
-import { findPresentNodes } from "../identity/released-count.ts";
 import { composeDesiredPool, limitGrowth } from "../node-pool/children.ts";
 import { measurePool } from "../node-pool/progress.ts";
-import type { ClusterPool, Facts } from "./conditions.ts";
+import type { Facts, MeasuredPool } from "./conditions.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
 import { findPoolRemovalWait } from "./waits.ts";
 
@@ -33,30 +33,30 @@ export function choosePools(
   now: Date,
 ): PoolChoice {
   const { capi, settings, rejected } = observed;
-  const livePools = readLivePools(capi?.object);
+  const entries = readTopologyPools(capi?.object);
   // Where the class sets taints by its own variable, the feature gate MachineTaintPropagation says nothing.
   const areTaintsRejected = rejected.has("taints") && !variables.has("nodeTaints");
   const choice: PoolChoice = { pools: [], unapplied: [] };
   for (const one of observed.pools.filter((each) => isDesired(observed, each, now))) {
-    const { pool, capi: deployment, blocked, machines } = one;
+    const { pool, deployment, blocked, machines } = one;
     const { name } = pool.metadata;
-    const live = livePools.get(name);
+    const entry = entries.get(name);
     const lacksTaints = areTaintsRejected && (pool.spec.nodeTaints ?? []).length > 0;
     const isMachineRejected = rejected.has(`machine ${name}`);
     const problem = findProblem(observed, one, lacksTaints);
     if (problem !== undefined)
       choice.unapplied.push({ field: `${UNAPPLIED_POOL_PREFIX}${name}`, ...problem });
-    const isKept = blocked || isExpiredPool(pool, live, now);
-    if (live === undefined && (isKept || problem !== undefined)) continue;
-    const presentNodes = findPresentNodes(live, deployment?.replicas);
-    const specified = composeDesiredPool(pool, settings.poolDefaults, presentNodes);
+    const isKept = blocked || isExpiredPool(pool, entry, now);
+    if (entry === undefined && (isKept || problem !== undefined)) continue;
+    const topologyReplicas = findTopologyReplicas(entry, deployment?.replicas);
+    const specified = composeDesiredPool(pool, settings.poolDefaults, topologyReplicas);
     const desired = {
       ...specified,
       ...(lacksTaints && { taints: [] }),
-      ...((isKept || isMachineRejected) && live?.machine && { machine: live.machine }),
+      ...((isKept || isMachineRejected) && entry?.machineSize && { machineSize: entry.machineSize }),
     };
     choice.pools.push(
-      isKept && live !== undefined ? { ...desired, size: live.size } : limitGrowth(desired, machines),
+      isKept && entry !== undefined ? { ...desired, scale: entry.scale } : limitGrowth(desired, machines),
     );
   }
   return choice;
@@ -103,7 +103,7 @@ export function keepUnapplied(
 ): UnappliedPart[] {
   const there = pools.filter(({ pool }) => !isDeleting(pool));
   const fields = new Set(there.map(({ pool }) => `${UNAPPLIED_POOL_PREFIX}${pool.metadata.name}`));
-  const isApplied = (field: string) =>
+  const isAsDecided = (field: string) =>
     decided !== undefined &&
     !decided.unapplied.some((part) => part.field === field) &&
     isDeepStrictEqual(readPart(decided.capiCluster, field), readPart(capi?.object, field));
@@ -112,45 +112,45 @@ export function keepUnapplied(
     const isDecided = decided?.unappliedRules.some((part) => part.field === field);
     if (field.startsWith("network.") && (isDecided || reason !== "RejectedByClusterAPI")) return false;
     const isGone = field.startsWith(UNAPPLIED_POOL_PREFIX) && !fields.has(field);
-    return !isGone && !isApplied(field);
+    return !isGone && !isAsDecided(field);
   });
 }
 
 /** What Cluster API gets, or has, of a part that `status.unapplied` names. */
-function readPart(capi: CapiCluster | undefined, field: string): unknown {
-  const topology = capi?.spec?.topology;
+function readPart(capiCluster: CapiCluster | undefined, field: string): unknown {
+  const topology = capiCluster?.spec?.topology;
   if (field === "version") return [topology?.version, topology?.classRef.name];
   if (field === "controlPlaneReplicas") return topology?.controlPlane?.replicas;
   return field.startsWith(UNAPPLIED_POOL_PREFIX)
-    ? readLivePools(capi).get(field.slice(UNAPPLIED_POOL_PREFIX.length))
-    : capi && readVariable(capi, field.replace(/^network\./, ""));
+    ? readTopologyPools(capiCluster).get(field.slice(UNAPPLIED_POOL_PREFIX.length))
+    : capiCluster && readVariable(capiCluster, field.replace(/^network\./, ""));
 }
 
-/** How far each pool is; a pool with an unapplied part is measured by its live size. */
+/** How far each pool is; one with an unapplied part is measured by what Cluster API has. */
 export function measurePools(
   { observed, unapplied }: Pick<Facts, "observed" | "unapplied">,
   now: Date,
-): ClusterPool[] {
+): MeasuredPool[] {
   const { nodeDegradedAfterSeconds, poolDefaults } = observed.settings;
   // The cluster does not wait for a blocked pool that was never created.
-  const livePools = readLivePools(observed.capi?.object);
+  const entries = readTopologyPools(observed.capi?.object);
   const unappliedFields = new Set(unapplied.map(({ field }) => field));
   const found = observed.pools.map((one) => ({
     ...one,
     blocked: one.blocked || unappliedFields.has(`${UNAPPLIED_POOL_PREFIX}${one.pool.metadata.name}`),
   }));
-  const admitted = found.filter(({ pool, blocked, capi }) => {
-    const isLeftOut = blocked || isExpiredPool(pool, livePools.get(pool.metadata.name), now);
-    return !isLeftOut || capi !== undefined;
+  const admitted = found.filter(({ pool, blocked, deployment }) => {
+    const isLeftOut = blocked || isExpiredPool(pool, entries.get(pool.metadata.name), now);
+    return !isLeftOut || deployment !== undefined;
   });
-  return admitted.map(({ pool, capi, machines, blocked }) => {
-    const presentNodes = findPresentNodes(livePools.get(pool.metadata.name), capi?.replicas);
-    const options = { nodeDegradedAfterSeconds, poolDefaults, presentNodes, blocked };
+  return admitted.map(({ pool, deployment, machines, blocked }) => {
+    const topologyReplicas = findTopologyReplicas(entries.get(pool.metadata.name), deployment?.replicas);
+    const options = { nodeDegradedAfterSeconds, poolDefaults, topologyReplicas, blocked };
     return {
       name: displayNameOf(pool),
       objectName: pool.metadata.name,
       deleting: pool.metadata.deletionTimestamp !== undefined,
-      progress: measurePool(pool, capi, machines, options, now),
+      progress: measurePool(pool, deployment, machines, options, now),
     };
   });
 }

@@ -15,7 +15,7 @@ describe("when the quotas of the organization block", () => {
 
   test("a new cluster: nothing is created, and it is Stalled", () => {
     const plan = aCluster().with({ blocker: overQuota }).plan();
-    expect([...plan.apply, ...plan.remove]).toEqual([]);
+    expect([...plan.write, ...plan.remove]).toEqual([]);
     expect(plan.status).toMatchObject({ phase: "Failed", message: "Too many." });
     expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
   });
@@ -25,7 +25,7 @@ describe("when the quotas of the organization block", () => {
     const names = fixture.capiObject().spec?.topology?.workers?.machineDeployments?.map(({ name }) => name);
     expect(names).toEqual(["web"]);
     const done = fixture.capiConverged();
-    const pools = done.observed.pools.map((it) => (it.blocked ? { ...it, capi: undefined } : it));
+    const pools = done.observed.pools.map((it) => (it.blocked ? { ...it, deployment: undefined } : it));
     expect(conditionOf(done.with({ pools }).plan(), "Ready")).toMatchObject({ status: "True" });
   });
 
@@ -33,7 +33,7 @@ describe("when the quotas of the organization block", () => {
     const fixture = blockPool(aCluster().withPools(makePool("db")), "db")
       .reconciled()
       .capiConverged();
-    const pools = fixture.observed.pools.map((it) => ({ ...it, blocked: true, capi: undefined }));
+    const pools = fixture.observed.pools.map((it) => ({ ...it, blocked: true, deployment: undefined }));
     const plan = fixture.with({ pools }).plan();
     const message = expect.stringMatching(/^No node pool of the cluster is made yet.*: db\.$/);
     const workers = { status: "Unknown", reason: "WaitingForNodePools", message };

@@ -57,7 +57,7 @@ test.each([
   expect(plan.metadata).toBeUndefined();
   expect(plan.status).toBeUndefined();
   expect(plan.events).toEqual([]);
-  expect(plan.apply).toEqual([]);
+  expect(plan.write).toEqual([]);
   expect(plan.remove).toEqual([]);
 });
 

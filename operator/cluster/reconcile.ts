@@ -1,4 +1,4 @@
-import { isApplied } from "../../shared/controller/applied.ts";
+import { isInSync } from "../../shared/controller/applied.ts";
 import type { Problem } from "../../shared/controller/conditions.ts";
 import { composePlan, type MetadataChange, type Plan, type Step } from "../../shared/controller/plan.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
@@ -33,7 +33,7 @@ import { decideUpgrade } from "./upgrade-gate.ts";
 import {
   composeMissingPools,
   findClusterDeletionWait,
-  findHandledRequests,
+  findHandledPoolDeletion,
   findMissingPools,
   findPoolRemovalWait,
   findPoolWait,
@@ -58,7 +58,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const upgrade = decideUpgrade(observed);
   const problem = findIdentityProblem(organization, observed.olderDuplicate, identity) ?? findLoss(observed);
   if (problem !== undefined || organization.kind !== "known") {
-    const adoption = identity === "unconfirmed" ? { apply: planAdoption(observed), remove: [] } : NO_STEPS;
+    const adoption = identity === "unconfirmed" ? { write: planAdoption(observed), remove: [] } : NO_STEPS;
     const plan = composeClusterPlan(adoption, { ...NOTHING_DECIDED, observed, upgrade, problem }, now);
     return organization.kind === "known" ? { ...plan, metadata: findMissingFinalizer(metadata) } : plan;
   }
@@ -67,11 +67,11 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const pending = decision.ok ? planSteps(observed, decision, id, now) : NO_STEPS;
   const changes = planSuspension(observed, pending);
   // First of all: what Cluster API rejects must not prevent that the uid of what it has made is recorded.
-  const steps = { ...changes, apply: [...planCapiUidRecord(observed), ...changes.apply] };
+  const steps = { ...changes, write: [...planCapiUidRecord(observed), ...changes.write] };
   const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
-  const rules = decision.ok ? decideRulesState(observed, decision.capiCluster) : undefined;
-  const isApplyDeferred = rules === "unsent" && mustCorrectStatus(observed);
+  const rulesState = decision.ok ? decideRulesState(observed, decision.capiCluster) : undefined;
+  const isApplyDeferred = rulesState === "unsent" && mustCorrectStatus(observed);
   const toApply = isApplyDeferred ? NO_STEPS : steps;
   const unapplied = decision.ok ? decision.unapplied : [];
   // What is not sent is not rejected, nor is it applied.
@@ -87,8 +87,8 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     clusterClass: decision.ok ? decision.capiCluster.spec?.topology?.classRef.name : undefined,
     unapplied: isAsBefore ? keepUnapplied(observed, decision.ok ? decision : undefined) : unapplied,
     unappliedRules: decision.ok ? decision.unappliedRules : [],
-    rules,
-    applied:
+    rulesState,
+    isObserved:
       decision.ok &&
       isCarriedOut(observed, pending) &&
       rejection.problem === undefined &&
@@ -122,20 +122,20 @@ function findMetadataChange(observed: ObservedCluster, organizationId: string): 
   const missing = findMissingIdentity(observed.cluster, organizationId, observed.candidateId);
   const dropAnnotations = [
     ...(missing?.dropAnnotations ?? []),
-    ...findHandledRequests(observed),
+    ...findHandledPoolDeletion(observed),
     ...findHandledRecreation(observed),
   ];
   return dropAnnotations.length === 0 ? missing : { ...missing, dropAnnotations };
 }
 
 interface Steps {
-  apply: Step[];
+  write: Step[];
   remove: Step[];
   /** For how many ms the cluster is not applied yet. */
   waitMs?: number;
 }
 
-const NO_STEPS: Steps = { apply: [], remove: [] };
+const NO_STEPS: Steps = { write: [], remove: [] };
 const NOTHING_DECIDED = {
   upgrade: undefined,
   wait: undefined,
@@ -145,21 +145,21 @@ const NOTHING_DECIDED = {
   clusterClass: undefined,
   unapplied: [],
   unappliedRules: [],
-  rules: undefined,
-  applied: false,
+  rulesState: undefined,
+  isObserved: false,
 };
 
 /** Whether nothing is left to apply, and Cluster API has taken up its object: the generation that its status names. */
 function isCarriedOut({ cluster, capi }: ObservedCluster, steps: Steps): boolean {
-  if (steps.apply.length > 0 || steps.waitMs !== undefined) return false;
+  if (steps.write.length > 0 || steps.waitMs !== undefined) return false;
   // While it is paused, Cluster API observes nothing.
   return capi?.state.isGenerationObserved === true || (capi !== undefined && isSuspended(cluster));
 }
 
 /** A suspended cluster is paused and left unchanged; a resumed one gets what it missed. */
 function planSuspension({ cluster, capi }: ObservedCluster, pending: Steps): Steps {
-  if (isSuspended(cluster)) return { apply: planPause(capi?.object), remove: [] };
-  return { ...pending, apply: [...planResume(capi?.object), ...pending.apply] };
+  if (isSuspended(cluster)) return { write: planPause(capi?.object), remove: [] };
+  return { ...pending, write: [...planResume(capi?.object), ...pending.write] };
 }
 
 /** The allocation of the subnet first: no Cluster API object is created before its network is certain. */
@@ -173,29 +173,29 @@ function planSteps(
   const desired = decision.capiCluster;
   const allocation =
     subnets.own === undefined ? [planSubnetAllocation(settings.platformNamespace, decision.subnet, id)] : [];
-  if (capi?.state.deleting) return { apply: allocation, remove: [] };
+  if (capi?.state.deleting) return { write: allocation, remove: [] };
   const recreation = planRecreation(observed);
-  if (recreation !== undefined) return { apply: allocation, remove: [recreation] };
+  if (recreation !== undefined) return { write: allocation, remove: [recreation] };
   // Cluster API would take over the CA of an earlier cluster of this name, and lose it a moment later.
-  if (observed.hasFormerCa) return { apply: allocation, remove: [], waitMs: FORMER_CA_WAIT_MS };
+  if (observed.hasFormerCa) return { write: allocation, remove: [], waitMs: FORMER_CA_WAIT_MS };
   const ours = new Set(desired.spec?.topology?.workers?.machineDeployments?.map((pool) => pool.name));
   const waitMs = capi === undefined ? findPoolWait(observed, ours, now) : undefined;
-  if (waitMs !== undefined) return { apply: allocation, remove: [], waitMs };
+  if (waitMs !== undefined) return { write: allocation, remove: [], waitMs };
   if (findMissingPools(observed).length > 0)
-    return { apply: [...allocation, ...planAdoption(observed)], remove: [] };
-  if (!isApplied(desired, capi?.object)) {
+    return { write: [...allocation, ...planAdoption(observed)], remove: [] };
+  if (!isInSync(desired, capi?.object)) {
     // One that is gone meanwhile is not made again: it is lost, or its deletion goes on.
     const precondition = capi === undefined ? { isNew: true } : { uid: capi.object.metadata.uid };
     return {
-      apply: [...allocation, { verb: "apply", kind: capiClusterKind, object: desired, ...precondition }],
+      write: [...allocation, { verb: "apply", kind: capiClusterKind, object: desired, ...precondition }],
       remove: [],
     };
   }
   const foreign = capi?.state.poolNames.find((name) => !ours.has(name));
   const object = capi?.object;
-  if (foreign === undefined || object === undefined) return { apply: allocation, remove: [] };
+  if (foreign === undefined || object === undefined) return { write: allocation, remove: [] };
   const event = composeForeignPoolEvent(observed, foreign);
-  return { apply: allocation, remove: [{ ...planPoolEntryRemoval(object, foreign), event }] };
+  return { write: allocation, remove: [{ ...planPoolEntryRemoval(object, foreign), event }] };
 }
 
 interface RejectionReport {
@@ -252,7 +252,7 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
     return composePlan({ remove, releaseFinalizer: true });
   }
   const input: StatusInput = { ...NOTHING_DECIDED, observed, problem: undefined };
-  const plan = composeClusterPlan({ apply: planResume(capi?.object), remove }, input, now);
+  const plan = composeClusterPlan({ write: planResume(capi?.object), remove }, input, now);
   return { ...plan, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
 }
 
@@ -265,15 +265,15 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
 function composeClusterPlan(steps: Steps, input: StatusInput, now: Date): ClusterPlan {
   const { observed, upgrade } = input;
   const { applyFailure } = observed;
-  const { apply, remove } = applyFailure === undefined ? steps : NO_STEPS;
+  const { write, remove } = applyFailure === undefined ? steps : NO_STEPS;
   const { status, requeueAfterMs } = composeClusterStatus(input, now);
   const changed = changedStatus(observed.cluster.status, status);
   const warning = changed && composeBegunUpgrade(observed, upgrade, changed.targetVersion);
-  const step = findUpgradeStep(observed, apply);
+  const step = findUpgradeStep(observed, write);
   const events = changed === undefined ? [] : composePhaseEvents(observed, changed);
   return composePlan({
-    apply:
-      warning === undefined ? apply : apply.map((one) => (one === step ? { ...one, event: warning } : one)),
+    write:
+      warning === undefined ? write : write.map((one) => (one === step ? { ...one, event: warning } : one)),
     remove,
     status: changed,
     events: warning === undefined || step !== undefined ? events : [warning, ...events],
@@ -283,9 +283,9 @@ function composeClusterPlan(steps: Steps, input: StatusInput, now: Date): Cluste
 }
 
 /** The step by which Cluster API gets another version than it has; undefined = none, also for a cluster that is created. */
-export function findUpgradeStep({ capi }: ObservedCluster, apply: readonly Step[]): Step | undefined {
+export function findUpgradeStep({ capi }: ObservedCluster, steps: readonly Step[]): Step | undefined {
   if (capi === undefined) return undefined;
-  return apply.find((step) => {
+  return steps.find((step) => {
     if (step.verb !== "apply" || step.kind !== capiClusterKind) return false;
     const { spec } = step.object as CapiCluster;
     return spec?.topology?.version !== capi.object.spec?.topology?.version;

@@ -192,7 +192,7 @@ test("while nothing is sent, what is not applied stays reported", () => {
   const otherPlatform = { settings: { ...settings, platformCIDRs: ["192.0.2.128/25"] } };
   for (const fixture of [reported.with(otherPlatform), reported.withSpec({ suspend: true })]) {
     const { plan } = settle(fixture, rejectsSize("gpu"));
-    expect(plan.apply.filter(({ verb }) => verb === "apply")).toEqual([]);
+    expect(plan.write.filter(({ verb }) => verb === "apply")).toEqual([]);
     expect(plan.status?.unapplied).toEqual(status?.unapplied);
   }
 });

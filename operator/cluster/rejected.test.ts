@@ -56,7 +56,7 @@ describe("an apply that Cluster API does not accept", () => {
     );
     expect(reasonOf(plan.status ?? {}, "Stalled")).toBe("True RejectedByClusterAPI");
     expect(plan.status?.message).toContain("as specified: x: not defined");
-    expect(plan).toMatchObject({ apply: [], requeueAfterMs: 60_000 });
+    expect(plan).toMatchObject({ write: [], requeueAfterMs: 60_000 });
   });
   test("an exceeded ResourceQuota has its own reason", () => {
     const plan = planAfter(
@@ -77,7 +77,7 @@ describe("an apply that Cluster API does not accept", () => {
       capi: undefined,
       applyFailure: { kind: "rejected", message: "is invalid" },
     });
-    expect(rejected.plan()).toMatchObject({ apply: [], remove: [] });
+    expect(rejected.plan()).toMatchObject({ write: [], remove: [] });
     const { remove, releaseFinalizer } = rejected.deleting().plan();
     const { name } = taken.observed.subnets.own ?? {};
     expect(remove).toContainEqual(expect.objectContaining({ verb: "delete", kind: configMapKind, name }));

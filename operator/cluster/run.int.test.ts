@@ -167,8 +167,8 @@ test("a Cluster API cluster that is made after its Cluster was deleted is garbag
     { ...TEST, force: true },
   );
   const isDeleted = async () => {
-    const capi = await client.get(capiClusterKind, namespace, "demo");
-    return capi === undefined || capi.metadata.deletionTimestamp !== undefined;
+    const capiCluster = await client.get(capiClusterKind, namespace, "demo");
+    return capiCluster === undefined || capiCluster.metadata.deletionTimestamp !== undefined;
   };
   await expect.poll(isDeleted).toBe(true);
   await removeCapiCluster(api, "demo");
@@ -225,12 +225,12 @@ test("a CA that its cache does not show is lost only when the Kubernetes API doe
   const recorded: string[] = [];
   const recorder = { record: ({ reason }: { reason: string }) => recorded.push(reason) };
   const run = async () => {
-    const [found, capi] = await Promise.all([
+    const [found, capiCluster] = await Promise.all([
       client.get(clusterKind, namespace, "demo"),
       client.get(capiClusterKind, namespace, "demo"),
     ]);
-    if (found === undefined || capi === undefined) throw new Error("the cluster is gone");
-    deps.caches.capiClusters.set(capi);
+    if (found === undefined || capiCluster === undefined) throw new Error("the cluster is gone");
+    deps.caches.capiClusters.set(capiCluster);
     deps.caches.issuedCredentials.set({
       apiVersion: "v1",
       kind: "Secret",
@@ -238,7 +238,7 @@ test("a CA that its cache does not show is lost only when the Kubernetes API doe
         ...demo,
         name: nameAdminSecret("demo"),
         annotations: {
-          "cloud.marina.dev/credential-engine": capi.metadata.uid ?? "",
+          "cloud.marina.dev/credential-engine": capiCluster.metadata.uid ?? "",
           "cloud.marina.dev/credential-authority": `${ca.uid}/${ca.resourceVersion}`,
         },
       },

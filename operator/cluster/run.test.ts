@@ -56,8 +56,8 @@ async function runWith(
   const log = { warn: write("warn"), info: write("info") };
   const deps = { ...makeRunDeps(client, () => fixture.now), log, ...remembered };
   const { caches } = deps;
-  const capi = fixture.capiObject();
-  const { uid: capiUid = "" } = capi.metadata;
+  const capiCluster = fixture.capiObject();
+  const { uid: capiUid = "" } = capiCluster.metadata;
   showPlatform(caches, { name: NAMESPACE, labels: { [LABEL_ORG_ID]: ORG } }, { name: "standard-v1" });
   const namespace = settings.platformNamespace;
   caches.catalogues.set({
@@ -73,7 +73,7 @@ async function runWith(
     data: { subnet: cluster.status?.workerSubnet ?? "", engine: capiUid },
   });
   caches.clusters.set(cluster);
-  caches.capiClusters.set(capi);
+  caches.capiClusters.set(capiCluster);
   const recorder = { record: (event: RecordedEvent) => events.push(event) };
   const result = await runCluster(deps, objectKey(cluster), { ...makeRunContext(client), recorder });
   return { result, statuses, events, logged };

@@ -187,13 +187,13 @@ function findChange(observed: ObservedCluster, plan: Plan<unknown>, { failure, s
  */
 async function hasChild({ client }: ClusterDeps, cluster: Cluster, signal: AbortSignal): Promise<boolean> {
   const { namespace, name } = cluster.metadata;
-  const [pools, capi] = await Promise.all([
+  const [pools, capiCluster] = await Promise.all([
     client.listAll(nodePoolKind, { namespace, signal }),
     client.get(metadataOnly(capiClusterKind), namespace, name, { signal }),
   ]);
   return (
     pools.some((pool) => pool.spec.clusterName === name && !isFinalized(pool)) ||
-    decideOwnership(cluster, capi).capi !== undefined
+    decideOwnership(cluster, capiCluster).capi !== undefined
   );
 }
 
@@ -238,7 +238,7 @@ async function isCacheCurrent(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { namespace, name } = splitKey(key);
-  const [capi, ca] = await Promise.all([
+  const [capiCluster, ca] = await Promise.all([
     client.get(metadataOnly(capiClusterKind), namespace, name, { signal }),
     client.get(metadataOnly(secretKind), namespace, nameCaSecret(name), { signal }),
   ]);
@@ -246,7 +246,7 @@ async function isCacheCurrent(
   // The cache holds Secrets with the label of Cluster API alone.
   const isCached = ca !== undefined && capiClusterNameOf(ca.metadata) !== undefined;
   return (
-    versionOf(capi) === versionOf(caches.capiClusters.get(key)) &&
+    versionOf(capiCluster) === versionOf(caches.capiClusters.get(key)) &&
     (isCached ? versionOf(ca) : undefined) === versionOf(caches.clusterSecrets.get(nameCaSecret(key)))
   );
 }

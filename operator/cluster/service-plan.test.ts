@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Packages } from "../../shared/crd/published-config.ts";
-import { composeUnknownPlan, findTermsProblem } from "./service-plan.ts";
+import { composeUnknownServicePlan, findTermsProblem } from "./service-plan.ts";
 import { aCluster, observeBlue } from "./testing.ts";
 
 const CREATED_AT = "2026-11-01T10:00:00Z";
@@ -70,7 +70,7 @@ test.each<[string, string[], string]>([
   const plan = { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 };
   const { settings } = observeBlue();
   const servicePlans = Object.fromEntries(names.map((name) => [name, plan]));
-  expect(composeUnknownPlan({ settings: { ...settings, servicePlans }, packages }, "gold")).toEqual({
+  expect(composeUnknownServicePlan({ settings: { ...settings, servicePlans }, packages }, "gold")).toEqual({
     reason: "UnknownPlan",
     message: `There is no plan gold; ${advice}`,
   });

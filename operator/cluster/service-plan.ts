@@ -24,15 +24,15 @@ export function findTermsProblem({ cluster, capi, packages }: ObservedCluster): 
     const message = `The plan ${plan} is retired; create the cluster again with another plan.`;
     return { reason: "PlanRetired", message };
   }
-  const live = capi?.object.spec?.topology?.controlPlane?.replicas;
-  if (controlPlaneReplicas === undefined || controlPlaneReplicas === live) return undefined;
+  const liveReplicas = capi?.object.spec?.topology?.controlPlane?.replicas;
+  if (controlPlaneReplicas === undefined || controlPlaneReplicas === liveReplicas) return undefined;
   if (controlPlaneReplicas === terms.controlPlaneReplicas) return undefined;
-  const message = `The plan ${plan} has a control plane of ${terms.controlPlaneReplicas}, not of ${controlPlaneReplicas}; this one must have ${live ?? terms.controlPlaneReplicas}. ${ADVICE_BY_REASON.ReplicasNotInPlan.kubectl}`;
+  const message = `The plan ${plan} has a control plane of ${terms.controlPlaneReplicas}, not of ${controlPlaneReplicas}; this one must have ${liveReplicas ?? terms.controlPlaneReplicas}. ${ADVICE_BY_REASON.ReplicasNotInPlan.kubectl}`;
   return { reason: "ReplicasNotInPlan", message };
 }
 
 /** The problem when there is no such plan, with those that a new cluster can have: configured, and not retired. */
-export function composeUnknownPlan(
+export function composeUnknownServicePlan(
   { settings: { servicePlans }, packages }: Pick<ObservedCluster, "settings" | "packages">,
   planName: string,
 ): Problem {
@@ -89,34 +89,34 @@ export function chooseClassAndVersion(
   unknownPlan: Problem | undefined,
 ): { choice: ClassChoice; former: ResolvedChoice | undefined } | undefined {
   const { capi, cluster, catalogue, classes } = observed;
-  const live = capi && readLiveVersion(capi.state, observed.upgradeRejection !== undefined);
+  const topology = capi && readTopology(capi.state, observed.upgradeRejection !== undefined);
   const lastTarget = cluster.status?.targetVersion;
   const requested = chooseRequested(observed, upgrade);
-  const stepOn = (capabilities: ClassCapabilities) =>
-    chooseVersion({ requested, lastTarget, live, catalogue, chained: capabilities.kubernetesVersions });
+  const chooseFor = (capabilities: ClassCapabilities) =>
+    chooseVersion({ requested, lastTarget, topology, catalogue, chained: capabilities.kubernetesVersions });
   const capabilities = classes.get(`${pinned.namespace}/${pinned.name}`);
   if (capabilities === undefined) return undefined;
-  const choice = { classRef: pinned, capabilities, ...stepOn(capabilities) };
-  if (live === undefined || choice.version === live.version) return { choice, former: undefined };
+  const choice = { classRef: pinned, capabilities, ...chooseFor(capabilities) };
+  if (topology === undefined || choice.version === topology.version) return { choice, former: undefined };
   if (unknownPlan !== undefined)
-    return { choice: { ...choice, version: live.version, problem: unknownPlan }, former: undefined };
-  const planned = { name: servicePlan.class, namespace: servicePlan.namespace };
-  const next = classes.get(`${planned.namespace}/${planned.name}`);
+    return { choice: { ...choice, version: topology.version, problem: unknownPlan }, former: undefined };
+  const planClass = { name: servicePlan.class, namespace: servicePlan.namespace };
+  const next = classes.get(`${planClass.namespace}/${planClass.name}`);
   if (next === undefined) return { choice, former: undefined };
   return {
-    choice: { classRef: planned, capabilities: next, ...stepOn(next) },
+    choice: { classRef: planClass, capabilities: next, ...chooseFor(next) },
     former: {
       classRef: pinned,
       capabilities,
       target: undefined,
-      version: live.version,
+      version: topology.version,
       problem: undefined,
     },
   };
 }
 
 /** After a rejected upgrade the live version is kept, as if the last rollout had not converged. */
-function readLiveVersion(state: CapiState, rejected: boolean) {
+function readTopology(state: CapiState, rejected: boolean) {
   return state.version === undefined
     ? undefined
     : { version: state.version, converged: state.converged && !rejected };

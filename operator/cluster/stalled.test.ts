@@ -72,7 +72,7 @@ test("a running cluster whose change is rejected stays Ready and reports the rej
     .withSpec({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
   const rejected = fixture.with({ applyFailure: { kind: "rejected", message: "spec: Invalid value" } });
   const plan = rejected.plan();
-  expect(plan.apply).toEqual([]);
+  expect(plan.write).toEqual([]);
   expect(plan.status).toMatchObject({
     phase: "Ready",
     message: expect.stringContaining("spec: Invalid value"),

@@ -19,7 +19,7 @@ import { converged, reasonOf, statusAfter, withConditions } from "./testing-stat
 describe("a converged cluster", () => {
   test("plans nothing: no step, no status, no event", () => {
     const plan = reconcileCluster(converged(), NOW);
-    expect(plan).toMatchObject({ apply: [], remove: [], status: undefined, events: [], metadata: undefined });
+    expect(plan).toMatchObject({ write: [], remove: [], status: undefined, events: [], metadata: undefined });
   });
   test("is Ready, with its version and firstReadyAt", () => {
     const { status } = converged().cluster;
@@ -128,7 +128,7 @@ describe("before the first Ready", () => {
     ],
     [
       "nodes that are not ready although Cluster API reports Available",
-      { pools: [aClusterPool({ capi: aPoolState({ readyNodes: 0 }) })] },
+      { pools: [aClusterPool({ deployment: aPoolState({ readyNodes: 0 }) })] },
       "False WaitingForNodes",
     ],
     [
@@ -168,7 +168,7 @@ describe("before the first Ready", () => {
     const pool = aPool(displayName === undefined ? {} : { displayName });
     const pools = [aClusterPool({ pool })];
     expect(statusAfter(observeBlue({ pools })).nodePools).toEqual({ total: 1, ready: 1 });
-    const missing = [aClusterPool({ pool, capi: aPoolState({ readyNodes: 1 }) })];
+    const missing = [aClusterPool({ pool, deployment: aPoolState({ readyNodes: 1 }) })];
     expect(statusAfter(observeBlue({ pools: missing })).nodePools).toEqual({ total: 1, ready: 0 });
     const deleted = { ...pool, metadata: { ...pool.metadata, deletionTimestamp: NOW.toISOString() } };
     const deleting = [aClusterPool({ pool: deleted })];
@@ -186,7 +186,7 @@ describe("before the first Ready", () => {
 
 describe("after the first Ready it stays True", () => {
   const busy = (machines = [aMachine("one")]) => [
-    aClusterPool({ capi: aPoolState({ nodes: 3, readyNodes: 2, replicas: 3 }), machines }),
+    aClusterPool({ deployment: aPoolState({ nodes: 3, readyNodes: 2, replicas: 3 }), machines }),
   ];
   test.each<[string, (converged: ObservedCluster) => ObservedCluster, string]>([
     ["while a pool scales", (it) => ({ ...it, pools: busy() }), "Scaling"],
@@ -258,7 +258,7 @@ test("a deletion reports what it waits for", () => {
 
 test("a copy of a cluster is Stalled and gets nothing", () => {
   const plan = reconcileCluster(observeBlue({ capi: undefined, olderDuplicate: "org-x/original" }), NOW);
-  expect(plan).toMatchObject({ apply: [], remove: [], metadata: undefined });
+  expect(plan).toMatchObject({ write: [], remove: [], metadata: undefined });
   expect(reasonOf(plan.status ?? {}, "Stalled")).toBe("True DuplicateID");
   expect(plan.status?.message).toMatch(/^An older object has the same id/);
 });

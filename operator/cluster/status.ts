@@ -4,7 +4,6 @@ import {
   type ConditionLike,
   conditionAgeMs,
   findCondition,
-  type Problem,
   setConditions,
   withOwnConditions,
 } from "../../shared/controller/conditions.ts";
@@ -25,16 +24,16 @@ import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { earliest, formatTime } from "../../shared/program/time.ts";
 import { decideProtection, findExpiryHeld, findExpiryWaitMs } from "../expiry/expiry.ts";
 import {
-  type ClusterPool,
   clusterCondition,
   decideClusterConditions,
   type Facts,
   isDegraded,
+  type MeasuredPool,
   summarizeClusterPhase,
 } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
 import { findReturnProblem } from "./loss.ts";
-import { findInfrastructureReadMs, isProviderReportCurrent, type RulesState } from "./networks.ts";
+import { findInfrastructureReadMs, isProviderReportCurrent } from "./networks.ts";
 import type { ClusterSettings, ObservedCluster } from "./observe.ts";
 import { measurePools } from "./pools.ts";
 import { decideSummary } from "./summary.ts";
@@ -45,32 +44,21 @@ import {
   decideRegistered,
   findAccessReportMs,
 } from "./tenant-conditions.ts";
-import type { RequestedUpgrade } from "./upgrade-gate.ts";
 
 type NewTransition = Omit<ClusterTransition, "sequence" | "at">;
 
 type Conditions = readonly ConditionLike[];
 
 /** What this reconcile decided, as far as the status reports it. */
-export interface StatusInput {
-  observed: ObservedCluster;
-  upgrade: RequestedUpgrade | undefined;
-  problem: Problem | undefined;
+export interface StatusInput extends Omit<Facts, "unapplied" | "rulesProblem" | "pools" | "running"> {
   /** The id, once it is accepted. */
   id: string | undefined;
-  target: string | undefined;
   subnet: string | undefined;
   clusterClass: string | undefined;
-  /** What a cluster without a problem waits for before anything of it is made. */
-  wait: Problem | undefined;
   /** Parts that are not applied although everything else is. */
   unapplied: readonly UnappliedPart[];
   /** Network rules that alone wait. */
   unappliedRules: readonly UnappliedPart[];
-  /** Undefined = no network rules were decided. */
-  rules: RulesState | undefined;
-  /** The live Cluster API object is as decided, and Cluster API has observed it. */
-  applied: boolean;
 }
 
 /** The whole status of a cluster, and in how many ms it changes by the passing of time alone. */
@@ -204,7 +192,7 @@ function composeAddresses({ capi, cluster }: ObservedCluster) {
 /** A pool of a new cluster counts once it has its nodes: its own status says so a moment later, unless it is being deleted. */
 function countPools(
   { cluster, pools }: ObservedCluster,
-  measured: readonly ClusterPool[],
+  measured: readonly MeasuredPool[],
 ): { total: number; ready: number } {
   const isNew = cluster.status?.firstReadyAt === undefined;
   const complete = new Set(
@@ -220,8 +208,8 @@ function countPools(
 }
 
 /** Counted pool by pool: Cluster API's own total is seconds behind. */
-function countNodes(pools: readonly ClusterPool[]): { total: number; ready: number } {
-  const sum = (count: (progress: ClusterPool["progress"]) => number) =>
+function countNodes(pools: readonly MeasuredPool[]): { total: number; ready: number } {
+  const sum = (count: (progress: MeasuredPool["progress"]) => number) =>
     pools.reduce((total, pool) => total + count(pool.progress), 0);
   return { total: sum((progress) => progress.nodes), ready: sum((progress) => progress.readyNodes) };
 }

@@ -11,11 +11,6 @@ const UNAVAILABLE = `Cluster API does not respond and is retried automatically. 
 
 type Conditions = readonly ConditionLike[];
 
-interface Wait {
-  reason: string;
-  message: string;
-}
-
 /**
  * The summary conditions Ready, Reconciling and, while only a person can help, Stalled, decided together so that they never
  * contradict each other.
@@ -42,7 +37,7 @@ export function decideSummary(
 
 function decideReady(facts: Facts, conditions: Conditions, degraded: Problem | undefined): ClusterCondition {
   const { observed, problem, wait: decidedWait } = facts;
-  const notReady = ({ reason, message }: Wait) => clusterCondition("Ready", "False", reason, message);
+  const notReady = ({ reason, message }: Problem) => clusterCondition("Ready", "False", reason, message);
   if (observed.cluster.metadata.deletionTimestamp !== undefined) {
     return notReady({ reason: "Deleting", message: describeDeletion(observed) });
   }
@@ -70,7 +65,7 @@ export function composeRejectedPatch({ cluster, capi }: ObservedCluster, text: s
   return { reason: "RejectedByClusterAPI", message };
 }
 
-function decideReconciling(progress: Wait | undefined, problem: Problem | undefined): ClusterCondition {
+function decideReconciling(progress: Problem | undefined, problem: Problem | undefined): ClusterCondition {
   if (progress !== undefined)
     return clusterCondition("Reconciling", "True", progress.reason, progress.message);
   if (problem !== undefined) return clusterCondition("Reconciling", "False", problem.reason, problem.message);
@@ -79,7 +74,7 @@ function decideReconciling(progress: Wait | undefined, problem: Problem | undefi
 }
 
 /** What a cluster that was never ready waits for; undefined = nothing. */
-function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wait | undefined {
+function findInitialWait(observed: ObservedCluster, conditions: Conditions): Problem | undefined {
   const { cluster, capi } = observed;
   const name = displayNameOf(cluster);
   if (observed.applyFailure?.kind === "unavailable") {
@@ -114,7 +109,7 @@ function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wai
 }
 
 /** What is in progress, the most specific first; undefined = the cluster is as specified. */
-function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondition): Wait | undefined {
+function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondition): Problem | undefined {
   const { observed } = facts;
   if (observed.applyFailure?.kind === "unavailable") {
     return { reason: "ClusterAPIUnavailable", message: UNAVAILABLE };
@@ -133,7 +128,7 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
   if (observed.capi?.state.rollingOut) {
     return { reason: "RollingOut", message: `Machines are being replaced one after another.${held}` };
   }
-  return facts.applied
+  return facts.isObserved
     ? undefined
     : { reason: "Provisioning", message: `Cluster API has not observed the change yet. ${ADVICE}` };
 }

@@ -55,7 +55,7 @@ test("a suspended cluster is paused in Cluster API, and nothing else of it is ch
   const observed = observeSuspended({ pools: [aClusterPool({ pool: aPool({ desiredNodes: 9 }) })] });
   const plan = reconcileCluster(observed, NOW);
   expect(plan.remove).toEqual([]);
-  expect(plan.apply).toMatchObject([
+  expect(plan.write).toMatchObject([
     {
       verb: "patch",
       name: "blue",
@@ -74,7 +74,7 @@ test("a suspended cluster is paused in Cluster API, and nothing else of it is ch
 test("once Cluster API has confirmed the pause, no step is left and the status says so at once", () => {
   const observed = applied(observeSuspended({ capiFacts: PAUSED }), { byUs: true });
   const plan = reconcileCluster(observed, NOW);
-  expect([...plan.apply, ...plan.remove]).toEqual([]);
+  expect([...plan.write, ...plan.remove]).toEqual([]);
   expect(findCondition(plan.status?.conditions, "Suspended")).toMatchObject({ status: "True" });
   expect(findCondition(plan.status?.conditions, "Reconciling")).toMatchObject({
     status: "True",
@@ -114,7 +114,7 @@ describe("the network rules of a suspended cluster, which keeps what is in force
       .reconciled();
   }
 
-  const waitingPool = { pools: [aClusterPool({ capi: undefined, machines: [] })] };
+  const waitingPool = { pools: [aClusterPool({ deployment: undefined, machines: [] })] };
 
   test.each<[string, ClusterFixture, string, string]>([
     ["the list that it has are in force", suspend(inForce(LIST)), "True", "Applied"],
@@ -152,7 +152,7 @@ describe("the network rules of a suspended cluster, which keeps what is in force
     (_what, before, network) => {
       const suspended = suspend(inForce(before));
       const changed = suspended.withSpec({ network }).reconciled();
-      expect(changed.plan().apply).toEqual([]);
+      expect(changed.plan().write).toEqual([]);
       expect(policyOf(changed)).toMatchObject({ status: "False", reason: "Suspended" });
       expect(policyOf(changed)?.message).toMatch(/the previous rules stay in force\. Remove spec\.suspend/);
       const back = changed.withSpec({ network: before }).reconciled();
@@ -181,7 +181,7 @@ describe("the network rules of a suspended cluster, which keeps what is in force
 
 test("a suspended cluster that does not exist yet is not created", () => {
   const plan = reconcileCluster(observeSuspended({ capi: undefined }), NOW);
-  expect([...plan.apply, ...plan.remove]).toEqual([]);
+  expect([...plan.write, ...plan.remove]).toEqual([]);
   for (const type of ["Ready", "ControlPlaneReady"] as const)
     expect(findCondition(plan.status?.conditions, type)).toMatchObject({ reason: "Suspended" });
 });
@@ -193,7 +193,7 @@ test("a suspended cluster that is deleted resumes in Cluster API for the deletio
   expect(reconcileCluster(living, NOW).remove).toEqual([]);
   const cluster = aCluster({ suspend: true }, DELETED);
   const plan = reconcileCluster({ ...living, cluster }, NOW);
-  expect(plan.apply).toMatchObject([
+  expect(plan.write).toMatchObject([
     { verb: "patch", operations: [{ op: "remove" }, { op: "remove", path: "/spec/paused" }] },
   ]);
   expect(plan.remove.map(({ verb }) => verb)).toEqual(["delete", "delete"]);
@@ -204,7 +204,7 @@ test("a resumed cluster gets what it missed after the pause has ended", () => {
   const before = applied(observeSuspended({ capiFacts: PAUSED }), { byUs: true });
   const network = { authorizedCIDRs: ["203.0.113.0/24"] };
   const plan = reconcileCluster({ ...before, cluster: aCluster({ network }) }, NOW);
-  expect(plan.apply).toMatchObject([
+  expect(plan.write).toMatchObject([
     {
       verb: "patch",
       operations: [{ op: "remove" }, { op: "remove", path: "/spec/paused" }],
@@ -215,9 +215,9 @@ test("a resumed cluster gets what it missed after the pause has ended", () => {
 
 test("a pause that the platform's operator made by hand is not ended by a resumption", () => {
   const plan = reconcileCluster(applied(observeBlue({ capiFacts: PAUSED }), { byUs: false }), NOW);
-  expect(plan.apply).toEqual([]);
+  expect(plan.write).toEqual([]);
   const suspended = applied(observeSuspended({ capiFacts: PAUSED }), { byUs: false });
-  expect(reconcileCluster(suspended, NOW).apply).toEqual([]);
+  expect(reconcileCluster(suspended, NOW).write).toEqual([]);
 });
 
 test("the hash of what was applied does not depend on a suspension", () => {

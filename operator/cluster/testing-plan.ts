@@ -2,13 +2,13 @@ import type { Plan } from "../../shared/controller/plan.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 
 /** The steps of a plan, for example "apply clusters". */
-export function stepsOf({ apply, remove }: Plan<unknown>): string[] {
-  return [...apply, ...remove].map((step) => `${step.verb} ${step.kind.plural}`);
+export function stepsOf({ write, remove }: Plan<unknown>): string[] {
+  return [...write, ...remove].map((step) => `${step.verb} ${step.kind.plural}`);
 }
 
 /** The topology that a plan applies to Cluster API's Cluster; undefined when it applies none. */
-export function topologyOf({ apply }: Plan<unknown>) {
-  const step = apply.find(({ verb, kind }) => verb === "apply" && kind === capiClusterKind);
+export function topologyOf({ write }: Plan<unknown>) {
+  const step = write.find(({ verb, kind }) => verb === "apply" && kind === capiClusterKind);
   return step?.verb === "apply" ? (step.object as CapiCluster).spec?.topology : undefined;
 }
 

@@ -31,7 +31,7 @@ export function settle({ observed, now }: ClusterFixture, validate: Validate) {
   let current = observed;
   for (let pass = 0; pass < 10; pass++) {
     const plan = reconcileCluster(current, now);
-    const step = plan.apply.find((one) => one.verb === "apply");
+    const step = plan.write.find((one) => one.verb === "apply");
     const sent = step?.verb === "apply" ? (step.object as CapiCluster) : undefined;
     const topology = sent?.spec?.topology;
     const cause = topology && live && validate(topology, live);
@@ -39,7 +39,7 @@ export function settle({ observed, now }: ClusterFixture, validate: Validate) {
       return { plan, applied: topology ?? live, passes: pass + 1 };
     const error = rejection(cause);
     const failure = { kind: "rejected", message: error.kubeMessage, cause: error } as const;
-    const isUpgrade = findUpgradeStep(observed, plan.apply) !== undefined;
+    const isUpgrade = findUpgradeStep(observed, plan.write) !== undefined;
     const kept = addRejected(current, { sent, isUpgrade }, failure);
     current = { ...current, ...(kept ?? { applyFailure: failure }) };
   }

@@ -14,7 +14,7 @@ export function statusAfter(observed: ObservedCluster): ClusterStatus {
 /** A cluster that converged an hour ago: its own status is what a reconcile makes of it. */
 export function converged(cluster: Cluster = aCluster(), capiFacts: CapiFacts = {}): ObservedCluster {
   const first = observeBlue({ cluster, capiFacts });
-  const applied = reconcileCluster(first, NOW).apply[0];
+  const applied = reconcileCluster(first, NOW).write[0];
   if (applied?.verb !== "apply") throw new Error("nothing was applied");
   const live = anCapiCluster(capiFacts);
   const { metadata, spec } = applied.object as CapiCluster;

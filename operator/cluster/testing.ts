@@ -3,7 +3,7 @@ import { ANNOTATION_IDENTITY, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../sh
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import type { CapiCluster, CapiCondition, CapiNetwork } from "../capi/kinds.ts";
-import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
+import type { CapiMachine, DeploymentState } from "../capi/pool-state.ts";
 import { decideOwnership } from "../identity/ownership.ts";
 import { parseSubnetRange } from "../subnets/range.ts";
 import { hashOfPool, settings } from "../testing.ts";
@@ -91,7 +91,7 @@ export function aMachine(name: string, rest: Partial<CapiMachine> = {}): CapiMac
 }
 
 /** Cluster API's state of a pool with its two nodes. */
-export function aPoolState(rest: Partial<CapiPoolState> = {}): CapiPoolState {
+export function aPoolState(rest: Partial<DeploymentState> = {}): DeploymentState {
   return {
     name: "demo-general-x",
     uid: "demo-general-uid",
@@ -264,7 +264,7 @@ export function observeBlue(
 export function aClusterPool(rest: Partial<ObservedClusterPool> = {}): ObservedClusterPool {
   return {
     pool: aPool(),
-    capi: aPoolState(),
+    deployment: aPoolState(),
     capiDeleting: false,
     olderDuplicate: undefined,
     blocked: false,

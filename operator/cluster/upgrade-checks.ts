@@ -5,7 +5,7 @@ import { createReadSlots, describeTenantError, READ_LIMITS } from "../../shared/
 import { readUpgradeChecks } from "../../shared/tenant/upgrade/read-checks.ts";
 import { isBlocking, toUnknownCheck, type UpgradeCheck } from "../../shared/tenant/upgrade/upgrade-check.ts";
 import type { Caches } from "../caches.ts";
-import { findTenant, type TenantAccess } from "../tenant/tenant.ts";
+import { findTenantEndpoint, type TenantAccess } from "../tenant/tenant.ts";
 
 /** The upgrade of a cluster that is to be checked. */
 export interface UpgradeToCheck {
@@ -123,7 +123,7 @@ export function createChecksReader(
 ): CheckerOptions["read"] {
   return async (key, target, signal) => {
     const cluster = caches.clusters.get(key);
-    const tenant = findTenant(caches, key);
+    const tenant = findTenantEndpoint(caches, key);
     if (cluster === undefined || tenant === undefined)
       throw new KubeError({ status: 0, reason: "NotFound", kubeMessage: "it has no address yet" });
     const found = await tenants.withTenant(

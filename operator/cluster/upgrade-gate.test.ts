@@ -28,8 +28,8 @@ const forced = (fixture: ClusterFixture, value: string) => {
 
 /** The version that Cluster API gets, the target of the status, and what the conditions and Events say. */
 function decide(fixture: ClusterFixture) {
-  const { apply, status, events } = fixture.plan();
-  const step = apply.find(({ verb, kind }) => verb === "apply" && kind === capiClusterKind);
+  const { write, status, events } = fixture.plan();
+  const step = write.find(({ verb, kind }) => verb === "apply" && kind === capiClusterKind);
   const applied = step?.verb === "apply" ? step.object : fixture.observed.capi?.object;
   const conditions = status?.conditions ?? fixture.observed.cluster.status?.conditions;
   return {
@@ -39,7 +39,7 @@ function decide(fixture: ClusterFixture) {
     blocked: findCondition(conditions, "UpgradeBlocked")?.message,
     stalled: findCondition(conditions, "Stalled")?.reason,
     phase: status?.phase,
-    events: [...apply.flatMap(({ event }) => event ?? []), ...events].map(({ reason }) => reason),
+    events: [...write.flatMap(({ event }) => event ?? []), ...events].map(({ reason }) => reason),
     status,
   };
 }
@@ -115,7 +115,7 @@ describe("an upgrade", () => {
   test("that is blocked stays so in a process that has read nothing yet, and is checked again after another change", () => {
     const blocked = enforced().with({ upgradeChecks: BLOCKING }).reconciled();
     const restarted = blocked.with({ upgradeChecks: undefined });
-    expect(restarted.plan()).toMatchObject({ apply: [], status: undefined });
+    expect(restarted.plan()).toMatchObject({ write: [], status: undefined });
     expect(decide(restarted.withSpec({ upgradeChecks: "Warn" }))).toMatchObject({
       ...NOT_BEGUN,
       blocked: undefined,
@@ -128,7 +128,7 @@ describe("an upgrade", () => {
     const blocked = enforced().with({ upgradeChecks: BLOCKING }).reconciled();
     const more = blocked.withPools(makePool("web"), makePool("db"));
     expect(decide(more)).toMatchObject({ ...NOT_BEGUN, blocked: NAMED });
-    expect(more.plan().apply).not.toEqual([]);
+    expect(more.plan().write).not.toEqual([]);
     const given = blocked.withSpec({ version: "1.34.2" }).with({ upgradeChecks: undefined });
     expect(decide(given)).toMatchObject({
       ...NOT_BEGUN,
@@ -142,8 +142,8 @@ describe("an upgrade", () => {
     ["what its checks find", warned().with({ upgradeChecks: BLOCKING }), "UpgradeWarnings"],
     ["the reason of its force", forced(enforced(), "1.35.1 a test"), "UpgradeForced"],
   ])("records %s with the version that Cluster API gets, and once", (_name, fixture, reason) => {
-    const { apply, events } = fixture.plan();
-    expect(apply.map(({ kind, event }) => [kind, event?.reason])).toEqual([[capiClusterKind, reason]]);
+    const { write, events } = fixture.plan();
+    expect(write.map(({ kind, event }) => [kind, event?.reason])).toEqual([[capiClusterKind, reason]]);
     expect(events.map((event) => event.reason)).toEqual(["Upgrading"]);
     // The operator died before it wrote the status.
     expect(decide(fixture.interrupted(1)).events).toEqual(["Upgrading"]);
@@ -152,7 +152,7 @@ describe("an upgrade", () => {
 
   test("that Cluster API gets later records its warnings with the status, and once", () => {
     const suspended = warned().withSpec({ suspend: true }).with({ upgradeChecks: BLOCKING });
-    expect(suspended.plan().apply.map(({ event }) => event)).toEqual([undefined]);
+    expect(suspended.plan().write.map(({ event }) => event)).toEqual([undefined]);
     expect(decide(suspended)).toMatchObject({
       target: "1.35.1",
       events: expect.arrayContaining(["UpgradeWarnings"]),
@@ -184,10 +184,10 @@ test("a cluster with protection, an end date, labels and a blocked upgrade is le
   const spec = { deletionProtection: true, expiresAt: "2099-01-01T00:00:00Z", labels: { team: "web" } };
   const fixture = enforced().withSpec(spec).with({ upgradeChecks: BLOCKING }).reconciled().reconciled();
   expect(decide(fixture).blocked).toEqual(NAMED);
-  const { metadata, apply, remove, status } = fixture.after(60).plan();
-  expect({ metadata, apply, remove, status }).toEqual({
+  const { metadata, write, remove, status } = fixture.after(60).plan();
+  expect({ metadata, write, remove, status }).toEqual({
     metadata: undefined,
-    apply: [],
+    write: [],
     remove: [],
     status: undefined,
   });

@@ -23,12 +23,12 @@ interface UpgradeGate {
  */
 function findNewTarget({ cluster, capi, catalogue }: ObservedCluster): string | undefined {
   const { status, spec, metadata } = cluster;
-  const live = capi?.state.version;
-  if (live === undefined || status?.version === undefined || metadata.deletionTimestamp !== undefined)
+  const liveVersion = capi?.state.version;
+  if (liveVersion === undefined || status?.version === undefined || metadata.deletionTimestamp !== undefined)
     return undefined;
-  const last = status.targetVersion ?? live;
+  const last = status.targetVersion ?? liveVersion;
   const target = resolveTarget(spec.version, last, catalogue);
-  if (target === undefined || target === last || compareKubernetesVersions(target, live) <= 0)
+  if (target === undefined || target === last || compareKubernetesVersions(target, liveVersion) <= 0)
     return undefined;
   return target;
 }

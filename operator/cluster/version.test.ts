@@ -33,13 +33,13 @@ describe("the version to apply now", () => {
     ["two minors in steps", "1.36", live("1.34.2"), [], "1.35.1"],
     ["two minors at once where the class chains them", "1.36", live("1.34.2"), ["v1.36.0"], "1.36.0"],
     ["no step before the last one has converged", "1.36", live("1.35.1", false), [], "1.35.1"],
-  ])("%s", (_name, requested, liveVersion, chained, expected) => {
-    const choice = chooseVersion({ requested, lastTarget: undefined, live: liveVersion, catalogue, chained });
+  ])("%s", (_name, requested, topology, chained, expected) => {
+    const choice = chooseVersion({ requested, lastTarget: undefined, topology, catalogue, chained });
     expect(choice).toMatchObject({ version: expected, problem: undefined });
   });
 
   const choose = (requested: string, version?: string, known = catalogue) => {
-    const facts = { lastTarget: undefined, live: version === undefined ? undefined : live(version) };
+    const facts = { lastTarget: undefined, topology: version === undefined ? undefined : live(version) };
     return chooseVersion({ ...facts, requested, catalogue: known, chained: [] });
   };
   const withGap = catalogue.filter((entry) => entry.version !== "1.34.2");

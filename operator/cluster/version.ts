@@ -23,12 +23,12 @@ export function resolveTarget(
 }
 
 export interface VersionFacts {
-  /** `spec.version`. */
+  /** `spec.version`, or the version accepted before it while the upgrade to it may not begin (see chooseRequested). */
   requested: string;
   /** `status.targetVersion`. */
   lastTarget: string | undefined;
   /** The version in the live topology, and whether everything runs it. */
-  live: { version: string; converged: boolean } | undefined;
+  topology: { version: string; converged: boolean } | undefined;
   catalogue: VersionCatalogue;
   /** Versions (with `v`) to which the class upgrades in several steps by itself. */
   chained: readonly string[];
@@ -48,30 +48,30 @@ export type VersionChoice =
  * version: Cluster API rejects a whole apply for one rejected field, and changes of pools must not be blocked.
  */
 export function chooseVersion(facts: VersionFacts): VersionChoice {
-  const { requested, live, catalogue } = facts;
-  const target = resolveTarget(requested, facts.lastTarget ?? live?.version, catalogue);
+  const { requested, topology, catalogue } = facts;
+  const target = resolveTarget(requested, facts.lastTarget ?? topology?.version, catalogue);
   if (target === undefined) {
-    const message = `The catalogue has no Kubernetes version ${requested}; ${advise(catalogue, live?.version)}`;
+    const message = `The catalogue has no Kubernetes version ${requested}; ${advise(catalogue, topology?.version)}`;
     const problem: Problem = { reason: "UnknownVersion", message };
-    return live === undefined
+    return topology === undefined
       ? { target: undefined, version: undefined, problem }
-      : { target: undefined, version: live.version, problem };
+      : { target: undefined, version: topology.version, problem };
   }
-  if (live === undefined) return { target, version: target, problem: undefined };
-  if (compareKubernetesVersions(target, live.version) < 0) {
-    const message = `The cluster runs Kubernetes ${live.version}, which cannot be downgraded to ${target}; set spec.version to ${live.version}.`;
-    return { target: undefined, version: live.version, problem: { reason: "DowngradeRefused", message } };
+  if (topology === undefined) return { target, version: target, problem: undefined };
+  if (compareKubernetesVersions(target, topology.version) < 0) {
+    const message = `The cluster runs Kubernetes ${topology.version}, which cannot be downgraded to ${target}; set spec.version to ${topology.version}.`;
+    return { target: undefined, version: topology.version, problem: { reason: "DowngradeRefused", message } };
   }
-  const step = findStep(facts, target, live.version);
-  if (step === undefined) {
-    const message = `An upgrade from Kubernetes ${live.version} to ${target} needs every minor version in between, and the catalogue has no supported one after ${live.version}; ask the platform's operator for it, or ${advise(catalogue, live.version)}`;
-    return { target, version: live.version, problem: { reason: "UnknownVersion", message } };
+  const next = findNextVersion(facts, target, topology.version);
+  if (next === undefined) {
+    const message = `An upgrade from Kubernetes ${topology.version} to ${target} needs every minor version in between, and the catalogue has no supported one after ${topology.version}; ask the platform's operator for it, or ${advise(catalogue, topology.version)}`;
+    return { target, version: topology.version, problem: { reason: "UnknownVersion", message } };
   }
-  return { target, version: live.converged ? step : live.version, problem: undefined };
+  return { target, version: topology.converged ? next : topology.version, problem: undefined };
 }
 
 /** The next version on the way to the target; undefined when the catalogue has a gap there. */
-function findStep(facts: VersionFacts, target: string, from: string): string | undefined {
+function findNextVersion(facts: VersionFacts, target: string, from: string): string | undefined {
   if (from === target || isIncrementalStep(from, target) || facts.chained.includes(`v${target}`))
     return target;
   const current = parseKubernetesVersion(from);
@@ -81,12 +81,12 @@ function findStep(facts: VersionFacts, target: string, from: string): string | u
 }
 
 /** What to set instead: what runs, or one step from it; every supported version while nothing runs. */
-function advise(catalogue: VersionCatalogue, live: string | undefined): string {
+function advise(catalogue: VersionCatalogue, liveVersion: string | undefined): string {
   const supported = catalogue.filter(({ status }) => status === "supported").map(({ version }) => version);
   const versions =
-    live === undefined
+    liveVersion === undefined
       ? supported
-      : [live, ...supported.filter((version) => isIncrementalStep(live, version))];
+      : [liveVersion, ...supported.filter((version) => isIncrementalStep(liveVersion, version))];
   if (versions.length === 0) return "the catalogue is empty; ask the platform's operator to fill it.";
   return `set spec.version to ${versions.length === 1 ? "" : "one of "}${versions.join(", ")}.`;
 }

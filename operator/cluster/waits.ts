@@ -62,7 +62,7 @@ export function composeMissingPools(names: readonly string[]): Problem {
 }
 
 /** Annotations of a request that is carried out: the same annotation in a later backup must not count again. */
-export function findHandledRequests(observed: ObservedCluster): string[] {
+export function findHandledPoolDeletion(observed: ObservedCluster): string[] {
   const isHandled = observed.capi !== undefined && isAppliedOwner(observed) && isDeletionRequested(observed);
   return isHandled ? [ANNOTATION_DELETE_MISSING_POOLS] : [];
 }
@@ -105,7 +105,7 @@ function isDeletionRequested({ cluster }: ObservedCluster): boolean {
 
 /**
  * For how many ms the deletion of a cluster has to wait because Cluster API has not set its finalizers of a pool yet: a MachineSet that
- * is deleted in that moment keeps its finalizers and blocks the cluster forever (see `CapiPoolState.hasBothFinalizers`).
+ * is deleted in that moment keeps its finalizers and blocks the cluster forever (see `DeploymentState.hasBothFinalizers`).
  * Undefined = delete it now.
  */
 export function findClusterDeletionWait(
@@ -114,7 +114,7 @@ export function findClusterDeletionWait(
 ): number | undefined {
   if (capi === undefined || capi.state.deleting) return undefined;
   const hasBoth =
-    capi.state.isGenerationObserved && pools.every((pool) => pool.capi?.hasBothFinalizers ?? true);
+    capi.state.isGenerationObserved && pools.every((pool) => pool.deployment?.hasBothFinalizers ?? true);
   if (hasBoth) return undefined;
   return remainingMs(cluster.metadata.deletionTimestamp, FINALIZERS_WITHIN_MS, now);
 }
@@ -127,7 +127,8 @@ export function findPoolRemovalWait(
 ): number | undefined {
   const { name, deletionTimestamp } = pool.pool.metadata;
   if (capi?.state.poolNames.includes(name) !== true) return undefined;
-  const hasBoth = pool.capi === undefined ? capi.state.isGenerationObserved : pool.capi.hasBothFinalizers;
+  const hasBoth =
+    pool.deployment === undefined ? capi.state.isGenerationObserved : pool.deployment.hasBothFinalizers;
   return hasBoth ? undefined : remainingMs(deletionTimestamp, FINALIZERS_WITHIN_MS, now);
 }
 

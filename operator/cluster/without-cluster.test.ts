@@ -27,8 +27,8 @@ test.each<[string, CapiCluster | undefined, number | undefined]>([
   ["Marina did not make it", anCapiCluster({ labels: {} }), undefined],
   ["it is being deleted", anCapiCluster({ deletionTimestamp: secondsAgo(1) }), undefined],
   ["its Cluster may be restored after it", anCapiCluster({ creationTimestamp: secondsAgo(20) }), 40_000],
-])("there is no Warning where %s", (_, capi, requeueAfterMs) => {
-  expect(reportWithoutCluster(capi, NOW)).toEqual({
+])("there is no Warning where %s", (_, capiCluster, requeueAfterMs) => {
+  expect(reportWithoutCluster(capiCluster, NOW)).toEqual({
     events: [],
     ...(requeueAfterMs !== undefined && { requeueAfterMs }),
   });

@@ -146,8 +146,8 @@ export async function writeCopies<T extends Copied>(
     const { signal } = context;
     try {
       const source = await client.get(writing.kind, sourceOf(name), name, { signal });
-      const apply = source === undefined ? [] : [compose(source)];
-      await applyPlan(written, namespace, composePlan({ apply }));
+      const write = source === undefined ? [] : [compose(source)];
+      await applyPlan(written, namespace, composePlan({ write }));
     } catch (error) {
       const cause = error instanceof StepError && error.cause instanceof KubeError ? error.cause : undefined;
       if (cause?.isNamespaceTerminating === true) throw error;

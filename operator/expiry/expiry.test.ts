@@ -4,7 +4,7 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_RECREATE, LABEL_ID } from "../../shared/crd/names.ts";
 import type { Namespace } from "../../shared/kube/core-kinds.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
-import { readLivePools } from "../capi/worker-pool.ts";
+import { readTopologyPools } from "../capi/worker-pool.ts";
 import { aPool } from "../node-pool/testing.ts";
 import { CLUSTER_ID, makePool, START } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
@@ -22,13 +22,13 @@ function withMetadata(fixture: ClusterFixture, metadata: Partial<Cluster["metada
   return fixture.with({ cluster: { ...cluster, metadata: { ...cluster.metadata, ...metadata } } });
 }
 
-const poolsOf = (fixture: ClusterFixture) => [...readLivePools(fixture.observed.capi?.object).keys()];
+const poolsOf = (fixture: ClusterFixture) => [...readTopologyPools(fixture.observed.capi?.object).keys()];
 const statusOf = (fixture: ClusterFixture) => fixture.observed.cluster.status;
 
 describe("of a cluster that is past its end", () => {
   test("at its first reconcile nothing is made, and it says why", () => {
     const plan = aCluster(PAST).plan();
-    expect([plan.apply, plan.remove]).toEqual([[], []]);
+    expect([plan.write, plan.remove]).toEqual([[], []]);
     expect(plan.status?.phase).toBe("Failed");
     const stalled = findCondition(plan.status?.conditions, "Stalled");
     expect(stalled).toMatchObject({ status: "True", reason: "Expired" });
@@ -37,7 +37,7 @@ describe("of a cluster that is past its end", () => {
 
   test("everything is made once the end is moved ahead", () => {
     const plan = aCluster(PAST).reconciled().withSpec(SOON).plan();
-    expect(plan.apply.map(({ kind }) => kind)).toContain(capiClusterKind);
+    expect(plan.write.map(({ kind }) => kind)).toContain(capiClusterKind);
   });
 
   test("what runs runs on, and its pools are still changed, until it is deleted", () => {
@@ -55,7 +55,7 @@ describe("of a cluster that is past its end", () => {
       capi: undefined,
       pools: [kept && { ...kept, pool: { ...kept.pool, status } }, ...others].flatMap((one) => one ?? []),
     });
-    expect(lost.plan().apply).toEqual([]);
+    expect(lost.plan().write).toEqual([]);
     expect(findCondition(lost.plan().status?.conditions, "Stalled")?.reason).toBe("InfrastructureLost");
     expect(
       poolsOf(withMetadata(lost, { annotations: { [ANNOTATION_RECREATE]: CLUSTER_ID } }).reconciled()),

@@ -26,8 +26,8 @@ export function findExpired(noun: Noun, object: Expiring, now: Date): Problem | 
  * Whether a pool that is not in the live topology of its cluster is past its end date, so that it is not put there. One that was
  * ready comes back with a cluster that is made again.
  */
-export function isExpiredPool({ spec, status }: NodePool, livePool: object | undefined, now: Date): boolean {
-  return livePool === undefined && status?.firstReadyAt === undefined && isExpired(spec, now);
+export function isExpiredPool({ spec, status }: NodePool, topologyPool: unknown, now: Date): boolean {
+  return topologyPool === undefined && status?.firstReadyAt === undefined && isExpired(spec, now);
 }
 
 /** What keeps an object from its deletion, first what has to end first, and what to do. Of a suspended cluster REST changes no pool. */

@@ -52,7 +52,7 @@ test.each([
     expect(plan.status?.phase).toBe(phase);
     const transitions = plan.status?.transitions?.map(({ type }) => type);
     expect(transitions).toEqual([phase]);
-    expect([plan.apply, plan.remove]).toEqual([[], []]);
+    expect([plan.write, plan.remove]).toEqual([[], []]);
     expect(plan.status?.id).toBeUndefined();
     expect(plan.metadata).toEqual({ finalizer: FINALIZER });
   },
@@ -64,7 +64,7 @@ test.each([
 ])(
   "a cluster with an id $what is made, and its confirmations are removed once its status has the id",
   ({ fixture }) => {
-    expect(fixture.plan().apply.length).toBeGreaterThan(0);
+    expect(fixture.plan().write.length).toBeGreaterThan(0);
     expect(fixture.plan().status?.id).toBe(ID);
     const { annotations } = fixture.reconciled().reconciled().observed.cluster.metadata;
     expect(annotations).toEqual({});
@@ -105,13 +105,13 @@ test.each([
       { annotations: confirmation === undefined ? {} : { [ANNOTATION_IDENTITY]: confirmation } },
     );
     const plan = aCluster().withPools(pool).after(60).plan();
-    const applied = JSON.stringify(plan.apply);
+    const applied = JSON.stringify(plan.write);
     expect(applied.includes('"name":"web"')).toBe(isMade);
   },
 );
 
 test("a pool that waits for the confirmation about its id says so", () => {
-  const pool = aPool().with({ capi: undefined });
+  const pool = aPool().with({ deployment: undefined });
   const { metadata } = pool.observed.pool;
   const waiting = pool.with({ pool: { ...pool.observed.pool, metadata: { ...metadata, annotations: {} } } });
   expect(waiting.condition("Stalled")?.reason).toBe("WaitingForIdentity");

@@ -88,8 +88,8 @@ export function isFinalized({ metadata }: KubeObject): boolean {
  * stays one while a manifest that replaces the object leaves the finalizer out: without it only Marina can delete
  * the pool.
  */
-export function mayBeMade({ pool, capi }: { pool: NodePool; capi: object | undefined }): boolean {
-  const identity = readIdentity(pool, capi !== undefined);
+export function mayBeMade({ pool, deployment }: { pool: NodePool; deployment: unknown }): boolean {
+  const identity = readIdentity(pool, deployment !== undefined);
   const hasFinalizerOrId =
     hasFinalizer(pool.metadata) || (pool.status?.id !== undefined && !isDeleting(pool));
   return hasFinalizerOrId && identity !== "refused" && identity !== "unconfirmed";

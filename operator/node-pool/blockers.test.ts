@@ -49,7 +49,7 @@ describe("what a quota or another blocker holds back is not up to date", () => {
   const size = { vcpus: 2, memoryGB: 4, diskGB: 20 };
   const machines = [makeMachine("a"), makeMachine("b")].map((machine) => ({ ...machine, size }));
   const running = aPool().withNodes(2).with({ machines }).reconciled();
-  const larger = running.withSpec({ vcpus: 8 }).with({ blocker, capi: running.observed.capi });
+  const larger = running.withSpec({ vcpus: 8 }).with({ blocker, deployment: running.observed.deployment });
 
   test.each<[string, PoolFixture, number]>([
     ["another size of its nodes", larger, 0],
@@ -77,11 +77,11 @@ describe("what a quota or another blocker holds back is not up to date", () => {
 
   test("the autoscaler keeps the pool within the bounds that it has, not within those that are held back", () => {
     const autoscaler = { configured: true, deployment: { available: { status: "True" } } };
-    const size = { kind: "autoscaled" as const, minNodes: 1, maxNodes: 6 };
-    const livePool = { size, machine: undefined, appliedHash: undefined };
+    const scale = { kind: "autoscaled" as const, minNodes: 1, maxNodes: 6 };
+    const topologyPool = { scale, machineSize: undefined, appliedHash: undefined };
     const wider = running.withSpec({ maxVCPUs: 64 }).with({ blocker, autoscaler });
     const message = (pool: PoolFixture) => pool.condition("Autoscaling")?.message;
-    expect(message(wider.with({ livePool }))).toContain("between 1 and 6 nodes");
+    expect(message(wider.with({ topologyPool }))).toContain("between 1 and 6 nodes");
     expect(message(wider)).toContain("between 1 and 32 nodes");
   });
 
@@ -109,7 +109,11 @@ const stall = (reason: string) => ({
   controlPlaneInitialized: true,
 });
 const live = {
-  livePool: { size: { kind: "fixed" as const, nodes: 2 }, machine: undefined, appliedHash: undefined },
+  topologyPool: {
+    scale: { kind: "fixed" as const, nodes: 2 },
+    machineSize: undefined,
+    appliedHash: undefined,
+  },
 };
 
 test.each<[string, PoolFixture, string]>([

@@ -1,24 +1,24 @@
 import { MAX_MACHINES_PER_POOL } from "../../shared/crd/fields.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
+import { findFixedCount } from "../capi/pool-replicas.ts";
 import type { CapiMachine } from "../capi/pool-state.ts";
 import type { DesiredPool, PoolDefaults } from "../capi/worker-pool.ts";
-import { findFixedCount } from "../identity/released-count.ts";
 
-/** The entry of a pool in the topology of its cluster: its only child. `presentNodes` as of findPresentNodes. */
+/** The entry of a pool in the topology of its cluster: its only child. `topologyReplicas` as of findTopologyReplicas. */
 export function composeDesiredPool(
   pool: NodePool,
   defaults: PoolDefaults,
-  presentNodes?: number,
+  topologyReplicas?: number,
 ): DesiredPool {
   const { spec } = pool;
   return {
     name: pool.metadata.name,
-    size: isAutoscaled(spec)
+    scale: isAutoscaled(spec)
       ? { kind: "autoscaled", ...autoscalingRange(spec) }
-      : { kind: "fixed", nodes: findFixedCount(pool, presentNodes) },
-    presentNodes,
-    machine: { vcpus: spec.vcpus, memoryGB: spec.memoryGB, diskGB: spec.diskGB },
+      : { kind: "fixed", nodes: findFixedCount(pool, topologyReplicas) },
+    topologyReplicas,
+    machineSize: { vcpus: spec.vcpus, memoryGB: spec.memoryGB, diskGB: spec.diskGB },
     labels: spec.nodeLabels ?? {},
     taints: (spec.nodeTaints ?? []).map(({ key, value, effect }) => ({
       key,
@@ -47,9 +47,9 @@ export function limitGrowth(
   pool: DesiredPool,
   machines: readonly Pick<CapiMachine, "deleting">[],
 ): DesiredPool {
-  const { presentNodes = 0 } = pool;
-  const staying = Math.min(presentNodes, machines.filter(({ deleting }) => !deleting).length);
+  const { topologyReplicas = 0 } = pool;
+  const staying = Math.min(topologyReplicas, machines.filter(({ deleting }) => !deleting).length);
   const leaving = machines.length - staying;
   const room = MAX_MACHINES_PER_POOL - ROLLOUT_MACHINES - leaving;
-  return { ...pool, nodeCap: Math.max(presentNodes, room - (room % GROWTH_MACHINES)) };
+  return { ...pool, nodeCap: Math.max(topologyReplicas, room - (room % GROWTH_MACHINES)) };
 }

@@ -3,7 +3,7 @@ import type { ClusterSpec } from "../../shared/crd/cluster.ts";
 import { CONDITION_REASONS } from "../../shared/crd/conditions.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { PAUSED } from "../capi/tenant-messages.ts";
-import { readLivePools } from "../capi/worker-pool.ts";
+import { readTopologyPools } from "../capi/worker-pool.ts";
 import { conditionOf, topologyOf } from "../cluster/testing-plan.ts";
 import { makeCondition, makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
@@ -116,7 +116,7 @@ function poolOf(fixture: ClusterFixture): PoolFixture {
     .reconciled()
     .with({
       cluster: observeClusterOfPool({ ...cluster, ...(status && { status }) }, capi?.state),
-      livePool: readLivePools(capi?.object).get("web"),
+      topologyPool: readTopologyPools(capi?.object).get("web"),
     });
 }
 
@@ -189,8 +189,8 @@ test.each(Object.entries(made).filter(([, fixtures]) => fixtures.length === 0))(
     for (const [, fixture] of found) {
       const cluster = fixture.withPools(makePool("web"));
       expect(topologyOf(cluster.plan())).toBeUndefined();
-      const { cluster: ofPool, livePool } = poolOf(cluster).observed;
-      const fresh = aPool().with({ cluster: ofPool, livePool });
+      const { cluster: ofPool, topologyPool } = poolOf(cluster).observed;
+      const fresh = aPool().with({ cluster: ofPool, topologyPool });
       expect(fresh.condition("Ready")?.message).toContain(problemOf(cluster)?.message);
     }
   },
@@ -204,8 +204,8 @@ test("a pool of a cluster whose deletion Cluster API rejects waits for that", ()
   const fresh = poolOf(failed.with({ cluster: { ...cluster, metadata } })).deleting();
   expect(fresh.plan().requeueAfterMs).toBe(40_000);
   const pool = fresh.after(40);
-  const { capi } = pool.observed;
-  const goes = pool.with({ capi: capi && { ...capi, deletedAt: pool.now.toISOString() } });
+  const { deployment } = pool.observed;
+  const goes = pool.with({ deployment: deployment && { ...deployment, deletedAt: pool.now.toISOString() } });
   expect(goes.condition("Stalled")).toBeUndefined();
   const message = expect.stringMatching(
     /^The node pool is deleted with the cluster demo\. .*denied by policy\. Ask/,

@@ -4,17 +4,17 @@ import { DEFAULT_NODES, type NodePoolConditionType, type NodePoolSpec } from "..
 import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { count, listNames } from "../../shared/program/wording.ts";
-import type { LivePool } from "../capi/worker-pool.ts";
+import { findTopologyReplicas, isCountReleased } from "../capi/pool-replicas.ts";
+import type { TopologyPool } from "../capi/worker-pool.ts";
 import { isDeleting } from "../identity/identity.ts";
-import { findPresentNodes, isCountReleased } from "../identity/released-count.ts";
 import { describeDeletion, describeLeavingMachine, findStage, findWaitReason } from "./deletion.ts";
 import type { ObservedPool } from "./observe.ts";
 import {
   describeLateMachine,
   findClusterStall,
   findLostCluster,
+  findObstacle,
   findPause,
-  findRejection,
   findUnpropagatedLabels,
   type PoolProgress,
 } from "./progress.ts";
@@ -30,10 +30,10 @@ export function decidePoolConditions(
   progress: PoolProgress,
   problem: Problem | undefined,
 ): PoolCondition[] {
-  const rejection = findRejection(observed, progress);
-  const ready = decideReady(observed, progress, problem, rejection);
-  const scaling = decideScaling(observed, progress, rejection);
-  const upToDate = decideUpToDate(observed, progress, rejection);
+  const obstacle = findObstacle(observed, progress);
+  const ready = decideReady(observed, progress, problem, obstacle);
+  const scaling = decideScaling(observed, progress, obstacle);
+  const upToDate = decideUpToDate(observed, progress, obstacle);
   const change = [
     ready.status === "False" && ready,
     scaling.status === "True" && scaling,
@@ -43,7 +43,7 @@ export function decidePoolConditions(
   // Nodes that lack labels are at no time as specified; a person has to act once nothing else is open.
   const lacking = progress.nodes > 0 && !isGoing ? findUnpropagatedLabels(observed) : undefined;
   const open = change === undefined ? lacking : undefined;
-  const stalled = problem ?? (isGoing ? undefined : findLostCluster(observed)) ?? rejection ?? open;
+  const stalled = problem ?? (isGoing ? undefined : findLostCluster(observed)) ?? obstacle ?? open;
   return [
     ready,
     scaling,
@@ -92,13 +92,13 @@ function decideReady(
   observed: ObservedPool,
   progress: PoolProgress,
   problem: Problem | undefined,
-  rejection: Problem | undefined,
+  obstacle: Problem | undefined,
 ): PoolCondition {
   const { pool, cluster } = observed;
   const notReady = (reason: string, message: string) => poolCondition("Ready", "False", reason, message);
-  if (isDeleting(pool)) return notReady("Deleting", rejection?.message ?? describeDeletion(observed));
+  if (isDeleting(pool)) return notReady("Deleting", obstacle?.message ?? describeDeletion(observed));
   // What already runs stays ready when it may not grow.
-  const keepsRunning = problem === observed.blocker && observed.capi !== undefined;
+  const keepsRunning = problem === observed.blocker && observed.deployment !== undefined;
   if (problem !== undefined && !keepsRunning) return notReady(problem.reason, problem.message);
   if (cluster === undefined) {
     const message = `There is no cluster ${pool.spec.clusterName} in this organization yet; create it.`;
@@ -113,7 +113,7 @@ function decideReady(
   if (pool.status?.firstReadyAt !== undefined || progress.state === "converged") {
     return poolCondition("Ready", "True", "Available", "The pool is available.");
   }
-  const wait = rejection ?? findInitialWait(observed, progress);
+  const wait = obstacle ?? findInitialWait(observed, progress);
   return notReady(wait.reason, wait.message);
 }
 
@@ -151,7 +151,7 @@ function findInitialWait(observed: ObservedPool, progress: PoolProgress): Proble
 function decideScaling(
   observed: ObservedPool,
   progress: PoolProgress,
-  rejection: Problem | undefined,
+  obstacle: Problem | undefined,
 ): PoolCondition {
   if (isDeleting(observed.pool))
     return poolCondition("Scaling", "False", "Deleting", describeDeletion(observed));
@@ -160,34 +160,35 @@ function decideScaling(
   // Its machines may outlive their MachineDeployment for a while.
   const differs = nodes !== desiredNodes || readyNodes !== desiredNodes;
   const isMadeAgain = progress.state === "absent" && firstReadyAt !== undefined && differs;
-  const isScaled = progress.state === "rollingOut" && observed.capi?.replicas !== desiredNodes;
+  const isScaled = progress.state === "rollingOut" && observed.deployment?.replicas !== desiredNodes;
   if (progress.state !== "scaling" && !isMadeAgain && !isScaled) {
-    const presentNodes = findPresentNodes(observed.livePool, observed.capi?.replicas);
-    if (isCountReleased(observed.pool, presentNodes)) {
-      const message = `No manager sets spec.desiredNodes any more, and no node is removed for its default of ${DEFAULT_NODES}: the pool keeps ${count(presentNodes, "node")}. ${ADVICE_BY_REASON.CountReleased.kubectl}`;
+    const topologyReplicas = findTopologyReplicas(observed.topologyPool, observed.deployment?.replicas);
+    if (isCountReleased(observed.pool, topologyReplicas)) {
+      const message = `No manager sets spec.desiredNodes any more, and no node is removed for its default of ${DEFAULT_NODES}: the pool keeps ${count(topologyReplicas, "node")}. ${ADVICE_BY_REASON.CountReleased.kubectl}`;
       return poolCondition("Scaling", "False", "CountReleased", message);
     }
     if (progress.state === "absent" && firstReadyAt === undefined) {
-      const wait = observed.blocker ?? rejection ?? findPause(observed) ?? { reason: "WaitingForNodes" };
+      const wait = observed.blocker ?? obstacle ?? findPause(observed) ?? { reason: "WaitingForNodes" };
       return poolCondition("Scaling", "Unknown", wait.reason, "There are no nodes yet.");
     }
     return poolCondition("Scaling", "False", "NotScaling", "The number of nodes is not changing.");
   }
-  if (rejection !== undefined) return poolCondition("Scaling", "True", rejection.reason, rejection.message);
+  if (obstacle !== undefined) return poolCondition("Scaling", "True", obstacle.reason, obstacle.message);
   const pause = findPause(observed);
   if (pause !== undefined) {
     const message = `The change to ${count(desiredNodes, "node")} waits${pause.clause}`;
     return poolCondition("Scaling", "True", pause.reason, message);
   }
-  const waits = observed.cluster?.upgrading === true && observed.capi?.replicas !== desiredNodes;
+  const waits = observed.cluster?.upgrading === true && observed.deployment?.replicas !== desiredNodes;
   if (waits) {
     const message = `The change to ${count(desiredNodes, "node")} waits for the upgrade of the cluster to reach this pool.`;
     return poolCondition("Scaling", "True", "UpgradeInProgress", message);
   }
   const counts = `Scaling to ${count(desiredNodes, "node")}: ${nodes} ${exist(nodes)}, ${readyNodes} ${readyNodes === 1 ? "is" : "are"} ready.`;
   const autoscaling = decideAutoscaling(observed);
-  const waitsForAutoscaler = isAutoscaled(observed.pool.spec) && observed.capi?.replicas !== desiredNodes;
-  if (waitsForAutoscaler && observed.capi !== undefined && autoscaling.status !== "True") {
+  const waitsForAutoscaler =
+    isAutoscaled(observed.pool.spec) && observed.deployment?.replicas !== desiredNodes;
+  if (waitsForAutoscaler && observed.deployment !== undefined && autoscaling.status !== "True") {
     const message = `The pool needs at least ${count(desiredNodes, "node")}, ${nodes} ${exist(nodes)}. ${autoscaling.message}`;
     return poolCondition("Scaling", "True", autoscaling.reason, message);
   }
@@ -198,7 +199,7 @@ function decideScaling(
 function decideUpToDate(
   observed: ObservedPool,
   progress: PoolProgress,
-  rejection: Problem | undefined,
+  obstacle: Problem | undefined,
 ): PoolCondition {
   const type = "UpToDate";
   const target = observed.cluster?.version;
@@ -210,14 +211,14 @@ function decideUpToDate(
     const isGoing = isDeleting(observed.pool);
     const { reason = isGoing ? "Deleting" : "WaitingForNodes", clause = "." } = pause ?? {};
     const message = isGoing ? describeDeletion(observed) : `There are no nodes yet${clause}`;
-    const cause = blocker ?? rejection ?? { reason, message };
+    const cause = blocker ?? obstacle ?? { reason, message };
     return poolCondition(type, "Unknown", cause.reason, cause.message);
   }
   if (pause !== undefined && (progress.state === "rollingOut" || isBehind)) {
     return poolCondition(type, "False", pause.reason, `The replacement of the nodes waits${pause.clause}`);
   }
   if (progress.state === "rollingOut") {
-    const held = progress.isSent ? "" : ` ${rejection?.message ?? "The newer settings of the pool follow."}`;
+    const held = progress.isSent ? "" : ` ${obstacle?.message ?? "The newer settings of the pool follow."}`;
     const message = `${describeRollout(upToDateNodes, desiredNodes)}${held}${describeLeavingMachine(observed)}`;
     return poolCondition(type, "False", "RollingOut", message);
   }
@@ -227,7 +228,7 @@ function decideUpToDate(
   }
   if (blocker !== undefined) return poolCondition(type, "False", blocker.reason, blocker.message);
   if (progress.state === "updating" || (progress.state === "scaling" && !progress.isActedOn)) {
-    if (rejection !== undefined) return poolCondition(type, "False", rejection.reason, rejection.message);
+    if (obstacle !== undefined) return poolCondition(type, "False", obstacle.reason, obstacle.message);
     if (pause !== undefined)
       return poolCondition(type, "False", pause.reason, `The new settings wait${pause.clause}`);
     const have = isOne(upToDateNodes, desiredNodes) ? "has" : "have";
@@ -268,7 +269,7 @@ function exist(amount: number): string {
 }
 
 /** Whether the cluster autoscaler manages the number of nodes. */
-function decideAutoscaling({ pool, autoscaler, livePool }: ObservedPool): PoolCondition {
+function decideAutoscaling({ pool, autoscaler, topologyPool }: ObservedPool): PoolCondition {
   const type = "Autoscaling";
   if (!autoscaler.configured) {
     const message =
@@ -277,7 +278,7 @@ function decideAutoscaling({ pool, autoscaler, livePool }: ObservedPool): PoolCo
   }
   const available = autoscaler.deployment?.available;
   if (available?.status === "True") {
-    return poolCondition(type, "True", "Enabled", describeRange(pool.spec, livePool?.size));
+    return poolCondition(type, "True", "Enabled", describeRange(pool.spec, topologyPool?.scale));
   }
   if (available?.status === "False") {
     const message =
@@ -288,8 +289,8 @@ function decideAutoscaling({ pool, autoscaler, livePool }: ObservedPool): PoolCo
 }
 
 /** By the bounds that Cluster API has, which a quota may hold back. */
-function describeRange(spec: NodePoolSpec, size: LivePool["size"] | undefined): string {
-  const { minNodes, maxNodes } = size?.kind === "autoscaled" ? size : autoscalingRange(spec);
+function describeRange(spec: NodePoolSpec, scale: TopologyPool["scale"] | undefined): string {
+  const { minNodes, maxNodes } = scale?.kind === "autoscaled" ? scale : autoscalingRange(spec);
   const range =
     minNodes === maxNodes
       ? `The autoscaler keeps the pool at ${count(minNodes, "node")}.`

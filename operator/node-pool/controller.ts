@@ -64,7 +64,7 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
     plan,
   );
   deps.throttle.noteApplied(key, plan);
-  if (plan.releaseFinalizer && observed.capi !== undefined) {
+  if (plan.releaseFinalizer && observed.deployment !== undefined) {
     deps.log.warn({ pool: key }, describeRemainingDeployment(observed));
   }
   return { requeueAfterMs: plan.requeueAfterMs };
@@ -76,7 +76,7 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
  */
 async function hasChild(
   { client, caches }: PoolDeps,
-  { pool, capi: known }: ObservedPool,
+  { pool, deployment: known }: ObservedPool,
   clusterKey: string,
   signal: AbortSignal,
 ): Promise<boolean> {

@@ -89,11 +89,11 @@ const DELETED_WITHIN_MS = 30_000;
  * 25 that no controller had registered yet remained when their clusters were deleted, and the pools with them.
  */
 export function findRemainingDeployment(
-  { capi, lacksCapiCluster, machines, pool }: ObservedPool,
+  { deployment, lacksCapiCluster, machines, pool }: ObservedPool,
   now: Date,
 ): RemainingDeployment {
-  if (!lacksCapiCluster || capi === undefined || machines.length > 0) return NO_DEPLOYMENT;
-  const { name, uid, deletedAt } = capi;
+  if (!lacksCapiCluster || deployment === undefined || machines.length > 0) return NO_DEPLOYMENT;
+  const { name, uid, deletedAt } = deployment;
   if (deletedAt === undefined) {
     const { namespace = "" } = pool.metadata;
     return {
@@ -106,8 +106,8 @@ export function findRemainingDeployment(
 }
 
 /** For the operator of the platform: it runs nothing, so tenants have nothing to know or to do. */
-export function describeRemainingDeployment({ pool, capi }: ObservedPool): string {
-  const name = `${pool.metadata.namespace}/${capi?.name}`;
-  const finalizers = capi?.finalizers.join(", ");
+export function describeRemainingDeployment({ pool, deployment }: ObservedPool): string {
+  const name = `${pool.metadata.namespace}/${deployment?.name}`;
+  const finalizers = deployment?.finalizers.join(", ");
   return `Cluster API left the MachineDeployment ${name} behind, which runs nothing and is not reconciled any more: remove its finalizers ${finalizers}`;
 }

@@ -20,15 +20,16 @@ const sizesOf = (pool: PoolFixture) =>
     ]),
   );
 const goneIn = (pool: PoolFixture): NodePoolStatus["goneMachines"] => pool.plan().status?.goneMachines;
+const fixed = (nodes: number) => ({ kind: "fixed" as const, nodes });
 
 describe("the size of a machine", () => {
   test("is that of its template, whatever the pool and the topology ask for while Cluster API acts on an earlier change", () => {
-    const livePool = { size: { kind: "fixed", nodes: 3 } as const, machine: SMALL, appliedHash: undefined };
+    const topologyPool = { scale: fixed(3), machineSize: SMALL, appliedHash: undefined };
     const successors = [
       makeMachine("c", {}, { size: LARGE }),
       makeMachine("d", {}, { size: LARGE, isOfOtherTemplate: true }),
     ];
-    const pool = twoNodes.with({ livePool, machines: [makeMachine("a"), ...successors] });
+    const pool = twoNodes.with({ topologyPool, machines: [makeMachine("a"), ...successors] });
     expect(sizesOf(pool)).toEqual({ a: SMALL, c: LARGE, d: LARGE });
     const all = [...successors, makeMachine("e", {}, { size: SMALL })];
     expect(sizesOf(pool.reconciled().withSpec(LARGE).with({ machines: all }))).toEqual({
@@ -49,11 +50,11 @@ describe("the size of a machine", () => {
   });
 
   test("is what Cluster API was given where there is no other machine, else as specified", () => {
-    const livePool = { size: { kind: "fixed", nodes: 1 } as const, machine: LARGE, appliedHash: undefined };
+    const topologyPool = { scale: fixed(1), machineSize: LARGE, appliedHash: undefined };
     const pool = aPool(SMALL)
       .withNodes(1)
       .with({ machines: [makeMachine("a")] });
-    expect(sizesOf(pool.with({ livePool }))).toEqual({ a: LARGE });
+    expect(sizesOf(pool.with({ topologyPool }))).toEqual({ a: LARGE });
     expect(sizesOf(pool)).toEqual({ a: SMALL });
   });
 
@@ -62,16 +63,18 @@ describe("the size of a machine", () => {
     ["that of the newest machine before", { appliedHash: hashOfPool() }, SMALL],
     ["that of the newest machine, where it is not known what it acted on", { appliedHash: undefined }, SMALL],
   ])("of the current template that is not known is %s", (_, live, expected) => {
-    const livePool = {
-      size: { kind: "fixed", nodes: 2 } as const,
-      machine: LARGE,
+    const topologyPool = {
+      scale: fixed(2),
+      machineSize: LARGE,
       appliedHash: hashOfPool(LARGE),
     };
-    const pool = twoNodes.withSpec(LARGE).with({ livePool, machines: [makeMachine("a"), makeMachine("c")] });
-    const capi = pool.observed.capi && { ...pool.observed.capi, ...live };
-    expect(sizesOf(pool.with({ capi }))).toEqual({ a: SMALL, c: expected });
+    const pool = twoNodes
+      .withSpec(LARGE)
+      .with({ topologyPool, machines: [makeMachine("a"), makeMachine("c")] });
+    const deployment = pool.observed.deployment && { ...pool.observed.deployment, ...live };
+    expect(sizesOf(pool.with({ deployment }))).toEqual({ a: SMALL, c: expected });
     const former = { ...makeMachine("d"), outdated: true };
-    expect(sizesOf(pool.with({ capi, machines: [makeMachine("a"), former] }))).toEqual({
+    expect(sizesOf(pool.with({ deployment, machines: [makeMachine("a"), former] }))).toEqual({
       a: SMALL,
       d: SMALL,
     });
@@ -148,7 +151,7 @@ describe("a machine that goes", () => {
 test("the last status of a deleted pool lists its last machines as gone, before the finalizer is released", () => {
   const plan = twoNodes
     .deleting()
-    .with({ machines: [], capi: undefined, isOutsideTopology: true })
+    .with({ machines: [], deployment: undefined, isOutsideTopology: true })
     .after(HOUR)
     .plan();
   expect(plan).toMatchObject({

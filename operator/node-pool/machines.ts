@@ -83,16 +83,17 @@ function toGone(machine: NodePoolMachine, now: Date): GoneMachine {
  */
 function createSizeFinder({
   pool,
-  capi,
-  livePool,
+  deployment,
+  topologyPool,
 }: ObservedPool): (machine: CapiMachine) => Size | undefined {
   const { vcpus, memoryGB, diskGB } = pool.spec;
   const newest = (pool.status?.machines ?? [])
     .toSorted((left, right) => Date.parse(right.createdAt) - Date.parse(left.createdAt))
     .flatMap((machine) => pickSize(machine) ?? [])[0];
-  const fallback = newest ?? livePool?.machine ?? { vcpus, memoryGB, diskGB };
-  const isActedOn = livePool?.appliedHash !== undefined && livePool.appliedHash === capi?.appliedHash;
-  const current = (isActedOn ? livePool.machine : undefined) ?? fallback;
+  const fallback = newest ?? topologyPool?.machineSize ?? { vcpus, memoryGB, diskGB };
+  const isActedOn =
+    topologyPool?.appliedHash !== undefined && topologyPool.appliedHash === deployment?.appliedHash;
+  const current = (isActedOn ? topologyPool.machineSize : undefined) ?? fallback;
   return ({ outdated, size }) => {
     if (size !== undefined || outdated === undefined) return size;
     return outdated ? fallback : current;
@@ -117,7 +118,7 @@ export interface Replacements {
 }
 
 /** One node whose replacement an annotation requests. */
-export interface Request {
+export interface ReplaceRequest {
   annotation: string;
   node: string;
   machine: CapiMachine | undefined;
@@ -146,7 +147,7 @@ export function followReplacements(observed: ObservedPool, now: Date): Replaceme
 }
 
 /** The nodes whose replacement annotations of the pool request. */
-export function findRequests(pool: NodePool, machines: readonly CapiMachine[]): Request[] {
+export function findReplaceRequests(pool: NodePool, machines: readonly CapiMachine[]): ReplaceRequest[] {
   return Object.keys(pool.metadata.annotations ?? {})
     .filter((annotation) => annotation.startsWith(ANNOTATION_REPLACE_PREFIX))
     .map((annotation) => {
@@ -156,13 +157,13 @@ export function findRequests(pool: NodePool, machines: readonly CapiMachine[]): 
 }
 
 /** Whether the pool has fewer machines than requested of Cluster API, so that another one will be created. */
-function lacksMachines({ capi, machines }: ObservedPool): boolean {
-  return machines.filter((machine) => !machine.deleting).length < (capi?.replicas ?? 0);
+function lacksMachines({ deployment, machines }: ObservedPool): boolean {
+  return machines.filter((machine) => !machine.deleting).length < (deployment?.replicas ?? 0);
 }
 
 function findStarted(observed: ObservedPool, recorded: readonly Replacement[], now: Date): Replacement[] {
   const { pool, machines, missedRemediations } = observed;
-  const ofRequests = findRequests(pool, machines).flatMap(({ machine }) =>
+  const ofRequests = findReplaceRequests(pool, machines).flatMap(({ machine }) =>
     machine === undefined || machine.deleting ? [] : [{ ...machine, reason: REQUESTED }],
   );
   const marked = machines.flatMap((machine) =>

@@ -11,9 +11,9 @@ import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Caches } from "../caches.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
 import { isDeletedBySet, isMarkedUnhealthy } from "../capi/events.ts";
-import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
+import { type CapiMachine, type DeploymentState, readDeployment, readMachines } from "../capi/pool-state.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
-import { type LivePool, readLivePools } from "../capi/worker-pool.ts";
+import { readTopologyPools, type TopologyPool } from "../capi/worker-pool.ts";
 import { type NamespaceState, observeNamespace } from "../expiry/expiry.ts";
 import { displayNameOf, findDuplicateName, findOlderDuplicate, isSuspended } from "../identity/identity.ts";
 import { findCapi, findPoolObjects } from "../identity/ownership.ts";
@@ -35,9 +35,9 @@ export interface ObservedPool {
   /** Why its cluster does not apply it as it is specified; undefined = it does, or is itself kept from it. */
   unapplied: Problem | undefined;
   /** Undefined = Cluster API has created nothing for this pool, or has deleted it. */
-  capi: CapiPoolState | undefined;
+  deployment: DeploymentState | undefined;
   /** Its entry in the topology of its cluster; undefined = there is none. */
-  livePool: LivePool | undefined;
+  topologyPool: TopologyPool | undefined;
   machines: readonly CapiMachine[];
   /** Cluster API has observed a topology without the pool, or has no such cluster. */
   isOutsideTopology: boolean;
@@ -94,8 +94,8 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
   if (pool === undefined) return undefined;
   const { namespace = "", name } = pool.metadata;
   const clusterKey = `${namespace}/${pool.spec.clusterName}`;
-  const capiCluster = findCapi(caches, clusterKey).capi;
-  const state = capiCluster?.state;
+  const capi = findCapi(caches, clusterKey).capi;
+  const state = capi?.state;
   const isInTopology = state?.poolNames.includes(name) === true;
   const { deployments, sets, machines: found } = findPoolObjects(caches, clusterKey, name);
   const deployment =
@@ -114,8 +114,8 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
     candidateId: pool.status?.id ?? createId(),
     cluster: observeClusterOfPool(caches.clusters.get(clusterKey), state),
     unapplied: findUnapplied(caches.clusters.get(clusterKey), name),
-    capi: deployment && readPool(deployment),
-    livePool: readLivePools(capiCluster?.object).get(name),
+    deployment: deployment && readDeployment(deployment),
+    topologyPool: readTopologyPools(capi?.object).get(name),
     machines,
     isOutsideTopology: isOutsideTopology(state, name),
     lacksCapiCluster: state === undefined,
@@ -174,7 +174,7 @@ export function findMissedRemediations(
 /** The cluster of a pool, by its object and what Cluster API reports; undefined = there is none. */
 export function observeClusterOfPool(
   cluster: Cluster | undefined,
-  capi: CapiState | undefined,
+  state: CapiState | undefined,
 ): ClusterOfPool | undefined {
   if (cluster === undefined) return undefined;
   return {
@@ -182,9 +182,9 @@ export function observeClusterOfPool(
     id: idOf(cluster),
     deleting: cluster.metadata.deletionTimestamp !== undefined,
     suspended: isSuspended(cluster),
-    paused: capi?.paused ?? false,
-    controlPlaneInitialized: capi?.controlPlaneInitialized ?? false,
-    version: capi?.version,
+    paused: state?.paused ?? false,
+    controlPlaneInitialized: state?.controlPlaneInitialized ?? false,
+    version: state?.version,
     upgrading: findCondition(cluster.status?.conditions, "Upgrading")?.status === "True",
     problem: findClusterProblem(cluster),
   };

@@ -6,11 +6,11 @@ import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { earliest, elapsedMs, remainingMs } from "../../shared/program/time.ts";
 import { listNames } from "../../shared/program/wording.ts";
-import { type CapiMachine, type CapiPoolState, FINALIZERS_WITHIN_MS } from "../capi/pool-state.ts";
+import { findFixedCount } from "../capi/pool-replicas.ts";
+import { type CapiMachine, type DeploymentState, FINALIZERS_WITHIN_MS } from "../capi/pool-state.ts";
 import { PAUSED } from "../capi/tenant-messages.ts";
 import { hashDesiredPool, type PoolDefaults } from "../capi/worker-pool.ts";
 import { displayNameOf, isDeleting } from "../identity/identity.ts";
-import { findFixedCount } from "../identity/released-count.ts";
 import { composeDesiredPool } from "./children.ts";
 import type { ObservedPool } from "./observe.ts";
 
@@ -54,9 +54,9 @@ export interface MeasureOptions {
   /** How long a machine may take to join; undefined = none is late. */
   nodeStartupTimeoutSeconds?: number | undefined;
   poolDefaults: PoolDefaults;
-  /** How many nodes the pool has in the live topology (see findPresentNodes). */
-  presentNodes: number | undefined;
-  /** A quota or a duplicate name keeps it as Cluster API has it. */
+  /** See findTopologyReplicas. */
+  topologyReplicas: number | undefined;
+  /** It stays as Cluster API has it: for a quota, a duplicate name, its end date, or a part that is not applied. */
   blocked: boolean;
 }
 
@@ -66,25 +66,25 @@ export interface MeasureOptions {
  */
 export function measurePool(
   pool: NodePool,
-  capi: CapiPoolState | undefined,
+  deployment: DeploymentState | undefined,
   machines: readonly CapiMachine[],
-  { nodeDegradedAfterSeconds, poolDefaults, presentNodes, blocked, ...limits }: MeasureOptions,
+  { nodeDegradedAfterSeconds, poolDefaults, topologyReplicas, blocked, ...limits }: MeasureOptions,
   now: Date,
 ): PoolProgress {
   const last = pool.status;
-  const desiredNodes = findDesiredNodes(pool, capi, { presentNodes, blocked });
+  const desiredNodes = findDesiredNodes(pool, deployment, { topologyReplicas, blocked });
   const hasDesiredHash = blocked ? () => true : createHashCheck(pool, poolDefaults);
   const upToDate = machines.filter((machine) => hasDesiredHash(machine) && !mayBeOutdated(pool, machine));
   // What is blocked is not waited for, but no node has it.
   const asSpecified = blocked ? upToDate.filter(({ size }) => isOfSpec(size, pool.spec)) : upToDate;
-  const fallback = capi === undefined ? countMachines(machines) : last;
-  const nodes = capi?.nodes ?? fallback?.nodes ?? 0;
-  const readyNodes = capi?.readyNodes ?? fallback?.readyNodes ?? 0;
+  const fallback = deployment === undefined ? countMachines(machines) : last;
+  const nodes = deployment?.nodes ?? fallback?.nodes ?? 0;
+  const readyNodes = deployment?.readyNodes ?? fallback?.readyNodes ?? 0;
   const unhealthy = machines.filter((machine) => machine.unhealthy !== undefined);
   const dueInMs = (machine: CapiMachine) =>
     Date.parse(machine.unhealthy?.since ?? "") + nodeDegradedAfterSeconds * 1000 - now.getTime();
   const pending = unhealthy.map(dueInMs).filter((ms) => ms > 0);
-  const isSent = capi !== undefined && hasDesiredHash(capi);
+  const isSent = deployment !== undefined && hasDesiredHash(deployment);
   const isActedOn = isSent && upToDate.length === machines.length;
   const joining = machines
     .filter((machine) => machine.node === undefined && !machine.deleting)
@@ -95,7 +95,7 @@ export function measurePool(
   const deletionWaitMs = isDeleting(pool) ? findDeletionWait(pool, now) : undefined;
   return {
     state: determineState(
-      capi,
+      deployment,
       { desiredNodes, nodes, readyNodes, unhealthyNodes: unhealthy.length },
       isActedOn,
     ),
@@ -105,11 +105,11 @@ export function measurePool(
     isActedOn,
     isSent,
     upToDateNodes: Math.min(
-      capi?.upToDateNodes ?? fallback?.upToDateNodes ?? 0,
+      deployment?.upToDateNodes ?? fallback?.upToDateNodes ?? 0,
       asSpecified.length < machines.length ? asSpecified.length : Infinity,
     ),
     // A pool without nodes runs no version: the last one would stay outdated once the cluster is upgraded.
-    version: capi?.nodes === 0 ? undefined : (capi?.version ?? last?.version),
+    version: deployment?.nodes === 0 ? undefined : (deployment?.version ?? last?.version),
     unhealthy: unhealthy.filter((machine) => dueInMs(machine) <= 0),
     joining,
     isLate: oldest !== undefined && elapsedMs(oldest.createdAt, now) >= startupMs,
@@ -129,15 +129,15 @@ function findDeletionWait({ metadata, status }: NodePool, now: Date): number | u
 /** The number of an autoscaled pool is its autoscaler's, but never below its minimum, also where no autoscaler runs. */
 function findDesiredNodes(
   pool: NodePool,
-  capi: CapiPoolState | undefined,
-  { presentNodes, blocked }: Pick<MeasureOptions, "presentNodes" | "blocked">,
+  deployment: DeploymentState | undefined,
+  { topologyReplicas, blocked }: Pick<MeasureOptions, "topologyReplicas" | "blocked">,
 ): number {
   const { spec } = pool;
-  const given = capi?.replicas ?? spec.desiredNodes;
+  const given = deployment?.replicas ?? spec.desiredNodes;
   if (blocked) return given;
   return isAutoscaled(spec)
     ? Math.max(given, autoscalingRange(spec).minNodes)
-    : findFixedCount(pool, presentNodes);
+    : findFixedCount(pool, topologyReplicas);
 }
 
 /** Whether a machine has the size of the specification, as far as its own is known. */
@@ -185,16 +185,16 @@ interface Counts {
 }
 
 function determineState(
-  capi: CapiPoolState | undefined,
+  deployment: DeploymentState | undefined,
   { desiredNodes, nodes, readyNodes, unhealthyNodes }: Counts,
   isActedOn: boolean,
 ): PoolProgress["state"] {
-  if (capi === undefined) return "absent";
-  if (capi.rollingOut) return "rollingOut";
-  if (capi.replicas !== desiredNodes) return "scaling";
+  if (deployment === undefined) return "absent";
+  if (deployment.rollingOut) return "rollingOut";
+  if (deployment.replicas !== desiredNodes) return "scaling";
   if (!isActedOn) return "updating";
   if (nodes !== desiredNodes) return "scaling";
-  if (!capi.isGenerationObserved) return "updating";
+  if (!deployment.isGenerationObserved) return "updating";
   if (readyNodes >= desiredNodes) return "converged";
   return readyNodes + unhealthyNodes >= desiredNodes ? "unhealthy" : "scaling";
 }
@@ -210,8 +210,8 @@ export function describeLateMachine({ joining, isLate }: PoolProgress): string {
 const REJECTIONS = new Set(["RejectedByClusterAPI", "QuotaExceeded", "UnsupportedByClass"]);
 
 /** What keeps this pool from its desired state, of itself or of its cluster; undefined = nothing does. */
-export function findRejection(observed: ObservedPool, progress: PoolProgress): Problem | undefined {
-  const { pool, cluster, unapplied, capi, livePool } = observed;
+export function findObstacle(observed: ObservedPool, progress: PoolProgress): Problem | undefined {
+  const { pool, cluster, unapplied, deployment, topologyPool } = observed;
   if (isDeleting(pool))
     return progress.deletionWaitMs === undefined ? findBlockedDeletion(observed) : undefined;
   if (unapplied !== undefined) return unapplied;
@@ -219,20 +219,20 @@ export function findRejection(observed: ObservedPool, progress: PoolProgress): P
   const problem = findBlockingProblem(cluster);
   if (problem === undefined) return undefined;
   // A pool that was never made waits for its cluster for any other; one that Cluster API has taken was not rejected.
-  const isNew = livePool === undefined && pool.status?.firstReadyAt === undefined;
+  const isNew = topologyPool === undefined && pool.status?.firstReadyAt === undefined;
   if (isNew && !REJECTIONS.has(problem.reason)) return undefined;
-  if (livePool !== undefined && progress.state === "absent") return undefined;
+  if (topologyPool !== undefined && progress.state === "absent") return undefined;
   const isOpen =
-    !progress.isSent || progress.state === "updating" || capi?.replicas !== progress.desiredNodes;
+    !progress.isSent || progress.state === "updating" || deployment?.replicas !== progress.desiredNodes;
   if (!isOpen) return undefined;
   const message = `The node pool ${displayNameOf(pool)} cannot be changed: ${problem.message}`;
   return findLostCluster(observed) ?? { reason: problem.reason, message };
 }
 
 /** Why Cluster API is not told that the pool is deleted, or does not delete it with its cluster; undefined = nothing keeps it. */
-function findBlockedDeletion({ cluster, livePool, capi }: ObservedPool): Problem | undefined {
-  const problem = capi?.deletedAt === undefined ? findBlockingProblem(cluster) : undefined;
-  if (cluster === undefined || problem === undefined || livePool === undefined) return undefined;
+function findBlockedDeletion({ cluster, topologyPool, deployment }: ObservedPool): Problem | undefined {
+  const problem = deployment?.deletedAt === undefined ? findBlockingProblem(cluster) : undefined;
+  if (cluster === undefined || problem === undefined || topologyPool === undefined) return undefined;
   const why = cluster.deleting
     ? `The node pool is deleted with the cluster ${cluster.name}.`
     : `Deletion waits for the cluster ${cluster.name}:`;
@@ -255,8 +255,8 @@ function findBlockingProblem(cluster: ObservedPool["cluster"]): Problem | undefi
 }
 
 /** The problem of the cluster for which this pool is not in its topology yet; undefined = none keeps it out. */
-export function findClusterStall({ cluster, livePool }: ObservedPool): Problem | undefined {
-  return livePool === undefined ? findBlockingProblem(cluster) : undefined;
+export function findClusterStall({ cluster, topologyPool }: ObservedPool): Problem | undefined {
+  return topologyPool === undefined ? findBlockingProblem(cluster) : undefined;
 }
 
 /**

@@ -12,7 +12,7 @@ test("a new pool gets id, organization and finalizer, but no owner, and no step 
     finalizer: FINALIZER,
   });
   expect(plan.metadata).not.toHaveProperty("owner");
-  expect([...plan.apply, ...plan.remove]).toEqual([]);
+  expect([...plan.write, ...plan.remove]).toEqual([]);
   expect(plan.status).toMatchObject({ observedGeneration: 1, phase: "Provisioning" });
 });
 
@@ -31,7 +31,7 @@ test.each([
   { what: "there is no cluster", pool: aPool().withoutCluster(), reason: "WaitingForCluster" },
   {
     what: "the control plane is not up",
-    pool: aPool().with({ capi: undefined }),
+    pool: aPool().with({ deployment: undefined }),
     reason: "WaitingForControlPlane",
   },
   {
@@ -83,9 +83,9 @@ test.each([
 
 test("counters that are missing for a moment keep their last value", () => {
   const pool = aPool().withNodes(2).reconciled();
-  const { capi } = pool.observed;
-  const blank = capi && { ...capi, nodes: undefined, readyNodes: undefined, upToDateNodes: undefined };
-  expect(pool.with({ capi: blank }).plan().status).toBeUndefined();
+  const { deployment: live } = pool.observed;
+  const blank = live && { ...live, nodes: undefined, readyNodes: undefined, upToDateNodes: undefined };
+  expect(pool.with({ deployment: blank }).plan().status).toBeUndefined();
 });
 
 test("a rollout is reported as such, not as scaling", () => {
@@ -232,11 +232,11 @@ test("an object in the wrong place is Failed with the next step, and gets no id"
 });
 
 test.each([
-  { what: "it has a MachineDeployment", change: { capi: capiPoolWith({ desired: 0 }) } },
+  { what: "it has a MachineDeployment", change: { deployment: capiPoolWith({ desired: 0 }) } },
   { what: "it has machines", change: { machines: [makeMachine("a")] } },
   { what: "Cluster API's topology still names it", change: { isOutsideTopology: false } },
 ])("a deleted pool keeps its finalizer while $what", ({ change }) => {
-  const left = { capi: undefined, isOutsideTopology: true, ...change };
+  const left = { deployment: undefined, isOutsideTopology: true, ...change };
   const plan = aPool().withNodes(2).reconciled().deleting().with(left).plan();
   expect(plan).toMatchObject({ releaseFinalizer: false, status: { phase: "Deleting" } });
   expect(JSON.stringify(plan.status?.conditions)).not.toMatch(/no nodes yet|Scaling to/);
@@ -253,17 +253,17 @@ test("a deleted pool that a finalizer of another holds shows no nodes", () => {
 });
 
 describe("a MachineDeployment that outlived Cluster API's cluster", () => {
-  const capi = capiPoolWith({ desired: 0 });
-  const pool = aPool().deleting().with({ capi, lacksCapiCluster: true });
+  const deployment = capiPoolWith({ desired: 0 });
+  const pool = aPool().deleting().with({ deployment, lacksCapiCluster: true });
 
   test("is deleted, and its pool waits for that", () => {
     const { remove, releaseFinalizer } = pool.plan();
-    expect(remove).toEqual([expect.objectContaining({ verb: "delete", name: capi.name, uid: capi.uid })]);
+    expect(remove).toMatchObject([{ verb: "delete", name: deployment.name, uid: deployment.uid }]);
     expect(releaseFinalizer).toBe(false);
   });
 
   test("blocks its pool for at most 30 s when its own finalizers block it, without an Event to tenants", () => {
-    const held = pool.with({ capi: { ...capi, deletedAt: pool.now.toISOString() } });
+    const held = pool.with({ deployment: { ...deployment, deletedAt: pool.now.toISOString() } });
     expect(held.after(29).plan()).toMatchObject({
       remove: [],
       releaseFinalizer: false,
@@ -277,7 +277,7 @@ describe("a MachineDeployment that outlived Cluster API's cluster", () => {
   });
 
   test.each([
-    { what: "the pool is not being deleted", fixture: aPool().with({ capi, lacksCapiCluster: true }) },
+    { what: "the pool is not being deleted", fixture: aPool().with({ deployment, lacksCapiCluster: true }) },
     { what: "Cluster API has its cluster", fixture: pool.with({ lacksCapiCluster: false }) },
     { what: "it has machines", fixture: pool.with({ machines: [makeMachine("a")] }) },
   ])("is left alone while $what", ({ fixture }) => {

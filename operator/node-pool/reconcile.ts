@@ -7,7 +7,7 @@ import { findExpired, isExpiredPool } from "../expiry/expiry.ts";
 import { findMissingFinalizer, findMissingIdentity, hasFinalizer, isDeleting } from "../identity/identity.ts";
 import { findRemainingDeployment, findStage, NO_DEPLOYMENT } from "./deletion.ts";
 import { composePoolEvent, composePoolEvents } from "./events.ts";
-import { findRequests } from "./machines.ts";
+import { findReplaceRequests } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
 import { composePoolStatus, findPoolIdentityProblem, ownPoolStatus } from "./status.ts";
 
@@ -29,10 +29,10 @@ export function reconcilePool(gathered: ObservedPool, now: Date): PoolPlan {
   const { status, progress, requeueAfterMs } = composePoolStatus(observed, problem, now);
   const changed = isDeepStrictEqual(status, ownPoolStatus(pool.status)) ? undefined : status;
   const isServed = !deleting && identityProblem === undefined;
-  const requests = isServed && !isSuspended ? planRequests(observed) : NO_REQUESTS;
+  const replacements = isServed && !isSuspended ? planReplacements(observed) : NO_REPLACEMENTS;
   return composePlan({
-    metadata: isServed ? findMetadataChange(observed, requests) : planFinalizer(observed),
-    remove: [...requests.remove, ...remaining.remove],
+    metadata: isServed ? findMetadataChange(observed, replacements) : planFinalizer(observed),
+    remove: [...replacements.remove, ...remaining.remove],
     status: changed,
     events: changed === undefined ? [] : composePoolEvents(observed, changed, findStage(observed, progress)),
     requeueAfterMs: remaining.requeueAfterMs ?? requeueAfterMs,
@@ -41,9 +41,9 @@ export function reconcilePool(gathered: ObservedPool, now: Date): PoolPlan {
 
 /** A pool that is not made because its end date has passed is blocked by that. */
 function withExpiry(observed: ObservedPool, now: Date): ObservedPool {
-  const { pool, livePool, capi, machines } = observed;
-  const isThere = capi !== undefined || machines.length > 0;
-  if (isThere || !isExpiredPool(pool, livePool, now)) return observed;
+  const { pool, topologyPool, deployment, machines } = observed;
+  const isThere = deployment !== undefined || machines.length > 0;
+  if (isThere || !isExpiredPool(pool, topologyPool, now)) return observed;
   return { ...observed, blocker: findExpired("node pool", pool, now) };
 }
 
@@ -52,7 +52,7 @@ function withExpiry(observed: ObservedPool, now: Date): ObservedPool {
  * Machines are deleted. Reusing the name earlier would leak Cluster API's health checks.
  */
 function isFullyDeleted(observed: ObservedPool): boolean {
-  return observed.isOutsideTopology && observed.capi === undefined && observed.machines.length === 0;
+  return observed.isOutsideTopology && observed.deployment === undefined && observed.machines.length === 0;
 }
 
 /** The last status of a pool says when its last machines were deleted, and that it has no nodes. */
@@ -72,7 +72,7 @@ function release(observed: ObservedPool, now: Date): PoolPlan {
  */
 function findMetadataChange(
   observed: ObservedPool,
-  { handled, events }: RequestPlan,
+  { handled, events }: ReplacementPlan,
 ): MetadataChange | undefined {
   const { pool, organization } = observed;
   if (organization.kind !== "known") return undefined;
@@ -85,23 +85,23 @@ function planFinalizer({ pool, organization }: ObservedPool): MetadataChange | u
   return organization.kind === "known" && !isDeleting(pool) ? findMissingFinalizer(pool.metadata) : undefined;
 }
 
-interface RequestPlan {
+interface ReplacementPlan {
   /** Annotations whose request is complete. */
   handled: string[];
   remove: Step[];
   events: RecordedEvent[];
 }
 
-const NO_REQUESTS: RequestPlan = { handled: [], remove: [], events: [] };
+const NO_REPLACEMENTS: ReplacementPlan = { handled: [], remove: [], events: [] };
 
 /**
  * Handles the annotations that request the replacement of a node. First the status records the replacement, then the Machine
  * is deleted, and when that is observed the annotation is removed: after a crash it continues where it was.
  */
-function planRequests(observed: ObservedPool): RequestPlan {
+function planReplacements(observed: ObservedPool): ReplacementPlan {
   const { pool, machines } = observed;
-  const plan: RequestPlan = { handled: [], remove: [], events: [] };
-  for (const { annotation, node, machine } of findRequests(pool, machines)) {
+  const plan: ReplacementPlan = { handled: [], remove: [], events: [] };
+  for (const { annotation, node, machine } of findReplaceRequests(pool, machines)) {
     if (machine === undefined || machine.deleting) {
       plan.handled.push(annotation);
       if (machine === undefined && !isReplaced(pool, node)) plan.events.push(composeNotFound(observed, node));

@@ -18,9 +18,9 @@ import {
   nodePoolConditionTypes,
 } from "../../shared/crd/node-pool.ts";
 import { earliest, formatTime } from "../../shared/program/time.ts";
+import { findTopologyReplicas, isCountUnmanaged } from "../capi/pool-replicas.ts";
 import { decideProtection, findExpiryHeld, findExpiryWaitMs } from "../expiry/expiry.ts";
 import { findIdentityProblem, isDeleting, readIdentity } from "../identity/identity.ts";
-import { findPresentNodes, isCountUnmanaged } from "../identity/released-count.ts";
 import { decidePoolConditions, type PoolCondition, poolCondition } from "./conditions.ts";
 import { followReplacements, listMachines } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
@@ -41,9 +41,9 @@ export function composePoolStatus(
   const { pool } = observed;
   const last = pool.status;
   const blocked = observed.blocker !== undefined;
-  const presentNodes = findPresentNodes(observed.livePool, observed.capi?.replicas);
-  const options = { ...observed, presentNodes, blocked };
-  const progress = measurePool(pool, observed.capi, observed.machines, options, now);
+  const topologyReplicas = findTopologyReplicas(observed.topologyPool, observed.deployment?.replicas);
+  const options = { ...observed, topologyReplicas, blocked };
+  const progress = measurePool(pool, observed.deployment, observed.machines, options, now);
   const generation = pool.metadata.generation ?? 0;
   const conditions = setConditions<NodePoolConditionType>(
     last?.conditions ?? [],
@@ -59,7 +59,7 @@ export function composePoolStatus(
   const firstReadyAt = last?.firstReadyAt ?? (isReady ? formatTime(now) : undefined);
   const reportWaitMs = findReportWaitMs(observed, conditions, now);
   const message = composeMessage(conditions, reportWaitMs === undefined);
-  const selector = observed.capi?.selector ?? last?.selector;
+  const selector = observed.deployment?.selector ?? last?.selector;
   const replacements = followReplacements(observed, now);
   const listed = listMachines(observed, now);
   const happened = [...replacements.done, ...findTransitions(last, conditions, firstReadyAt)];
@@ -68,7 +68,7 @@ export function composePoolStatus(
     ...composeId(observed),
     conditions,
     phase: summarizePoolPhase(conditions),
-    ...(isCountUnmanaged(pool, presentNodes) && { countUnmanaged: true }),
+    ...(isCountUnmanaged(pool, topologyReplicas) && { countUnmanaged: true }),
     nodes: progress.nodes,
     readyNodes: progress.readyNodes,
     upToDateNodes: progress.upToDateNodes,
@@ -109,9 +109,9 @@ export function findPoolIdentityProblem({
   pool,
   organization,
   olderDuplicate,
-  capi,
+  deployment,
 }: ObservedPool): Problem | undefined {
-  return findIdentityProblem(organization, olderDuplicate, readIdentity(pool, capi !== undefined));
+  return findIdentityProblem(organization, olderDuplicate, readIdentity(pool, deployment !== undefined));
 }
 
 /** The id, once it is accepted: of a pool with another one's identity it is none. */

@@ -46,8 +46,8 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     candidateId: POOL_ID,
     cluster,
     unapplied: undefined,
-    capi: undefined,
-    livePool: undefined,
+    deployment: undefined,
+    topologyPool: undefined,
     machines: [],
     isOutsideTopology: true,
     lacksCapiCluster: false,
@@ -110,7 +110,7 @@ export class PoolFixture {
 
   withCapi(counts: Parameters<typeof capiPoolWith>[0]): PoolFixture {
     return this.withCluster({ controlPlaneInitialized: true }).with({
-      capi: capiPoolWith({ applied: hashOfPool(this.observed.pool.spec), ...counts }),
+      deployment: capiPoolWith({ applied: hashOfPool(this.observed.pool.spec), ...counts }),
       isOutsideTopology: false,
     });
   }

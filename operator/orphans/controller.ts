@@ -70,8 +70,8 @@ async function readWorkers(
   const machines = await client.listAll(metadataOnly(machineKind), options);
   const machineSets = await client.listAll(metadataOnly(machineSetKind), options);
   const machineDeployments = await client.listAll(metadataOnly(machineDeploymentKind), options);
-  const capi = await client.get(metadataOnly(capiClusterKind), namespace, name, { signal });
-  return { machines, machineSets, machineDeployments, hasCapiCluster: capi !== undefined };
+  const capiCluster = await client.get(metadataOnly(capiClusterKind), namespace, name, { signal });
+  return { machines, machineSets, machineDeployments, hasCapiCluster: capiCluster !== undefined };
 }
 
 /** Adds the key of a cluster when it, or a pool of it, is being deleted. */

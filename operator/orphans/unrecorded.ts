@@ -113,9 +113,10 @@ export function findUnrecordedMachines(caches: UnrecordedCaches, now: Date): Mac
     if (recorded.has(metadata.uid ?? "")) return false;
     const cluster = metadata.labels?.[LABEL_CAPI_CLUSTER];
     if (cluster === undefined || metadata.labels?.[LABEL_CAPI_POOL] === undefined) return false;
-    const capi = caches.capiClusters.get(toKey(metadata.namespace, cluster));
-    const owner = capi ?? caches.namespaces.get(metadata.namespace ?? "");
-    const isOurs = owner?.metadata.labels?.[capi === undefined ? LABEL_ORG_ID : LABEL_ID] !== undefined;
+    const capiCluster = caches.capiClusters.get(toKey(metadata.namespace, cluster));
+    const owner = capiCluster ?? caches.namespaces.get(metadata.namespace ?? "");
+    const isOurs =
+      owner?.metadata.labels?.[capiCluster === undefined ? LABEL_ORG_ID : LABEL_ID] !== undefined;
     return isOurs && elapsedMs(metadata.creationTimestamp, now) >= RECORDED_WITHIN_MS;
   });
 }

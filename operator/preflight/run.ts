@@ -241,8 +241,8 @@ function createdAt({ metadata }: Cluster): string {
 
 async function readLabelledNode(client: ReadClient, cluster: Cluster): Promise<LabelledNode | undefined> {
   const { namespace, name } = cluster.metadata;
-  const capi = await client.get(capiClusterKind, namespace, name);
-  const endpoint = capi && readCapiCluster(capi).endpoint;
+  const capiCluster = await client.get(capiClusterKind, namespace, name);
+  const endpoint = capiCluster && readCapiCluster(capiCluster).endpoint;
   const labelSelector = `${LABEL_CAPI_CLUSTER}=${name},${LABEL_CAPI_POOL}`;
   const { items } = await client.list(machineKind, { namespace, labelSelector });
   const machine = items.find(({ status }) => status?.nodeRef?.name !== undefined);

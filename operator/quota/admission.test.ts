@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS, type QuotaAmounts } from "../../shared/crd/quota.ts";
-import { findRejectedRequests, type QuotaRequest } from "./usage.ts";
+import { findOverQuota, type QuotaRequest } from "./usage.ts";
 
 const LIMITS: QuotaAmounts = { clusters: 2, nodePools: 3, nodes: 10, vcpus: 40, memoryGB: 80 };
 
@@ -81,15 +81,11 @@ describe("the quotas of an organization block", () => {
       ["red"],
     ],
   ])("%s", (_, clusters, pools, rejected) => {
-    expect([...findRejectedRequests(LIMITS, clusters, pools).keys()]).toEqual(rejected);
+    expect([...findOverQuota(LIMITS, clusters, pools).keys()]).toEqual(rejected);
   });
 
   test("with the figures of every exceeded quota", () => {
-    const [shortfalls] = findRejectedRequests(
-      { ...LIMITS, vcpus: 20 },
-      [blue],
-      [aPool("a", "1", 4, 11)],
-    ).values();
+    const [shortfalls] = findOverQuota({ ...LIMITS, vcpus: 20 }, [blue], [aPool("a", "1", 4, 11)]).values();
     expect(shortfalls).toEqual([
       { name: "nodes", limit: 10, used: 4, growth: 7 },
       { name: "vcpus", limit: 20, used: 8, growth: 14 },
@@ -98,8 +94,8 @@ describe("the quotas of an organization block", () => {
 
   test("whatever the order in which they are listed", () => {
     const pools = [aPool("a", "3", 2, 5), aPool("b", "1", 2, 5), aPool("c", "2", 1, 2)];
-    const inOrder = findRejectedRequests(LIMITS, [blue], pools);
-    expect(findRejectedRequests(LIMITS, [blue], pools.toReversed())).toEqual(inOrder);
+    const inOrder = findOverQuota(LIMITS, [blue], pools);
+    expect(findOverQuota(LIMITS, [blue], pools.toReversed())).toEqual(inOrder);
     expect([...inOrder.keys()]).toEqual(["a"]);
   });
 });

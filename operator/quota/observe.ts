@@ -26,7 +26,7 @@ import {
 } from "./usage.ts";
 
 type QuotaCheckCaches = QuotaCaches &
-  Pick<QuotaUsage, "maximumUsage" | "rejectedRequests"> & { namespaces: Store<Namespace> };
+  Pick<QuotaUsage, "maximumUsage" | "overQuota"> & { namespaces: Store<Namespace> };
 
 const REASON = "QuotaExceeded";
 const BLOCKING_REASONS = new Set([REASON, "DuplicateName"]);
@@ -41,12 +41,12 @@ export function findClusterOverQuota(
   pools: readonly NodePool[],
 ): { cluster: Problem | undefined; pools: ReadonlyMap<string, Problem> } {
   const own = [requestOfCluster(caches, cluster), ...requestsOfPools(caches, pools)];
-  const rejected = own.some(grows) ? checkNamespace(caches, cluster.metadata.namespace) : NOTHING;
+  const overQuota = own.some(grows) ? checkNamespace(caches, cluster.metadata.namespace) : NOTHING;
   const problems = pools.flatMap(({ metadata }) => {
-    const problem = toProblem(rejected.get(poolKey(metadata)));
+    const problem = toProblem(overQuota.get(poolKey(metadata)));
     return problem === undefined ? [] : [[metadata.name, problem] as const];
   });
-  return { cluster: toProblem(rejected.get(objectKey(cluster))), pools: new Map(problems) };
+  return { cluster: toProblem(overQuota.get(objectKey(cluster))), pools: new Map(problems) };
 }
 
 /** Why the organization's quotas block one pool; undefined = they do not. */
@@ -77,7 +77,7 @@ function checkNamespace(caches: QuotaCheckCaches, namespace = ""): ReadonlyMap<s
   if (limits === undefined) return NOTHING;
   const most = caches.maximumUsage(namespace);
   if (QUOTA_NAMES.every((name) => most[name] <= limits[name])) return NOTHING;
-  return caches.rejectedRequests(namespace, limits);
+  return caches.overQuota(namespace, limits);
 }
 
 function grows({ granted, requested }: QuotaRequest): boolean {

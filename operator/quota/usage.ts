@@ -18,10 +18,10 @@ import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { compareAge, objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
-import { type LivePool, readLivePools } from "../capi/worker-pool.ts";
+import { findFixedCount, findTopologyReplicas } from "../capi/pool-replicas.ts";
+import { readTopologyPools, type TopologyPool } from "../capi/worker-pool.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
-import { findFixedCount, findPresentNodes } from "../identity/released-count.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 
 /** The caches from which an organization's usage is counted. */
@@ -37,7 +37,7 @@ export interface QuotaUsage {
   /** What everything in a namespace would use if every request were granted. */
   maximumUsage(namespace: string): QuotaAmounts;
   /** What in a namespace exceeds these limits, by the key of the request: counted once until something in it changes. */
-  rejectedRequests(namespace: string, limits: QuotaAmounts): ReadonlyMap<string, Shortfall[]>;
+  overQuota(namespace: string, limits: QuotaAmounts): ReadonlyMap<string, Shortfall[]>;
 }
 
 /**
@@ -47,7 +47,7 @@ export interface QuotaUsage {
 export function createQuotaUsage(caches: QuotaCaches): QuotaUsage {
   const byCluster = new Map<string, QuotaAmounts>();
   const byNamespace = new Map<string, QuotaAmounts>();
-  const rejections = new Map<string, { key: string; rejected: ReadonlyMap<string, Shortfall[]> }>();
+  const counted = new Map<string, { key: string; overQuota: ReadonlyMap<string, Shortfall[]> }>();
 
   function count(clusterKey: string): QuotaAmounts {
     const cluster = caches.clusters.get(clusterKey);
@@ -59,7 +59,7 @@ export function createQuotaUsage(caches: QuotaCaches): QuotaUsage {
   return {
     update(clusterKey) {
       const namespace = clusterKey.split("/", 1)[0] ?? "";
-      rejections.delete(namespace);
+      counted.delete(namespace);
       const before = byCluster.get(clusterKey) ?? NO_AMOUNTS;
       const after = count(clusterKey);
       const sum = byNamespace.get(namespace) ?? NO_AMOUNTS;
@@ -70,19 +70,19 @@ export function createQuotaUsage(caches: QuotaCaches): QuotaUsage {
       else byCluster.set(clusterKey, after);
     },
     maximumUsage: (namespace) => byNamespace.get(namespace) ?? NO_AMOUNTS,
-    rejectedRequests(namespace, limits) {
+    overQuota(namespace, limits) {
       const key = formatLimits(limits);
-      const known = rejections.get(namespace);
-      if (known?.key === key) return known.rejected;
+      const known = counted.get(namespace);
+      if (known?.key === key) return known.overQuota;
       const clusters = caches.clusters.byIndex(INDEX_NAMESPACE, namespace);
       const pools = caches.nodePools.byIndex(INDEX_NAMESPACE, namespace);
-      const rejected = findRejectedRequests(
+      const overQuota = findOverQuota(
         limits,
         clusters.map((cluster) => requestOfCluster(caches, cluster)),
         requestsOfPools(caches, pools),
       );
-      rejections.set(namespace, { key, rejected });
-      return rejected;
+      counted.set(namespace, { key, overQuota });
+      return overQuota;
     },
   };
 }
@@ -104,34 +104,34 @@ export function requestOfCluster(caches: QuotaCaches, cluster: Cluster): QuotaRe
  * in addition to that. A pool that is being deleted requests no more than it has.
  */
 export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[]): QuotaRequest[] {
-  const livePoolsByCluster = new Map<string, ReadonlyMap<string, LivePool>>();
+  const topologyPoolsByCluster = new Map<string, ReadonlyMap<string, TopologyPool>>();
   return pools.map((pool) => {
     const { metadata, spec } = pool;
     const clusterKey = toKey(metadata.namespace, spec.clusterName);
-    const known =
-      livePoolsByCluster.get(clusterKey) ?? readLivePools(findCapi(caches, clusterKey).capi?.object);
-    livePoolsByCluster.set(clusterKey, known);
-    const last = known.get(metadata.name);
-    const live = amountsOf(last, spec);
-    const granted = addAmounts(live, occupiedAmounts(pool, live));
+    const topologyPools =
+      topologyPoolsByCluster.get(clusterKey) ?? readTopologyPools(findCapi(caches, clusterKey).capi?.object);
+    topologyPoolsByCluster.set(clusterKey, topologyPools);
+    const topologyPool = topologyPools.get(metadata.name);
+    const liveAmounts = amountsOf(topologyPool, spec);
+    const granted = addAmounts(liveAmounts, occupiedAmounts(pool, liveAmounts));
     // An autoscaled pool has its maximum of nodes at most.
-    const presentNodes = findPresentNodes(last, last && nodesOf(last));
-    const desiredNodes = findFixedCount(pool, presentNodes);
+    const topologyReplicas = findTopologyReplicas(topologyPool, topologyPool && maxNodesOf(topologyPool));
+    const desiredNodes = findFixedCount(pool, topologyReplicas);
     const desired = poolAmounts({ ...spec, desiredNodes });
     const requested = isDeleting(pool) ? granted : addAmounts(desired, occupiedAmounts(pool, desired));
     return { key: poolKey(metadata), metadata, granted, requested, clusterKey };
   });
 }
 
-function amountsOf(live: LivePool | undefined, spec: NodePool["spec"]): QuotaAmounts {
-  if (live === undefined) return NO_AMOUNTS;
-  const nodes = nodesOf(live);
-  const { vcpus, memoryGB } = live.machine ?? spec;
+function amountsOf(topologyPool: TopologyPool | undefined, spec: NodePool["spec"]): QuotaAmounts {
+  if (topologyPool === undefined) return NO_AMOUNTS;
+  const nodes = maxNodesOf(topologyPool);
+  const { vcpus, memoryGB } = topologyPool.machineSize ?? spec;
   return { clusters: 0, nodePools: 1, nodes, vcpus: nodes * vcpus, memoryGB: nodes * memoryGB };
 }
 
-function nodesOf({ size }: LivePool): number {
-  return size.kind === "fixed" ? size.nodes : size.maxNodes;
+function maxNodesOf({ scale }: TopologyPool): number {
+  return scale.kind === "fixed" ? scale.nodes : scale.maxNodes;
 }
 
 /** The key of a pool's request: a pool and a cluster may have the same name. */
@@ -153,23 +153,23 @@ export interface QuotaRequest {
  * The objects of an organization that request more than its limits allow, and by how much. What was granted counts first
  * and is never taken away; then growth is granted in the order of age, each object wholly or not at all.
  */
-export function findRejectedRequests(
+export function findOverQuota(
   limits: QuotaAmounts,
   clusters: readonly QuotaRequest[],
   pools: readonly QuotaRequest[],
 ): ReadonlyMap<string, Shortfall[]> {
   let used = [...clusters, ...pools].reduce((sum, { granted }) => addAmounts(sum, granted), NO_AMOUNTS);
-  const rejected = new Map<string, Shortfall[]>();
+  const overQuota = new Map<string, Shortfall[]>();
   const known = new Set(clusters.map(({ key }) => key));
   for (const { key, clusterKey, granted, requested } of [...byAge(clusters), ...byAge(pools)]) {
-    if (clusterKey !== undefined && (!known.has(clusterKey) || rejected.has(clusterKey))) continue;
+    if (clusterKey !== undefined && (!known.has(clusterKey) || overQuota.has(clusterKey))) continue;
     const growth = growthOf(granted, requested);
     if (!isGrowth(growth)) continue;
     const shortfalls = findShortfalls(limits, used, growth);
-    if (shortfalls.length > 0) rejected.set(key, shortfalls);
+    if (shortfalls.length > 0) overQuota.set(key, shortfalls);
     else used = addAmounts(used, growth);
   }
-  return rejected;
+  return overQuota;
 }
 
 function byAge(requests: readonly QuotaRequest[]): QuotaRequest[] {

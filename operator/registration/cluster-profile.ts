@@ -139,8 +139,8 @@ export async function syncClusterProfile(
     }
     if (desired === undefined || (isOwn && isUpToDate(live, desired))) return;
     const object = { ...step.object, metadata: { namespace, name } };
-    const apply = [{ ...step, isNew: !isOwn }];
-    await applyPlan(ofProfiles, object, composePlan({ apply, status: desired.status }));
+    const write = [{ ...step, isNew: !isOwn }];
+    await applyPlan(ofProfiles, object, composePlan({ write, status: desired.status }));
     const written = await client.get(clusterProfileKind, namespace, name, { signal: context.signal });
     if (written !== undefined && written.status?.accessProviders === undefined)
       throw new OutdatedDefinitionError("no status.accessProviders");

@@ -154,8 +154,8 @@ async function carryOut(
     await applySteps(context, key, { remove: remove.filter(isSecret) });
     return;
   }
-  const apply: Step[] = [];
-  if (isRequest) apply.push(await requestAccess(deps, observed, part));
+  const write: Step[] = [];
+  if (isRequest) write.push(await requestAccess(deps, observed, part));
   if (publish !== undefined && cluster !== undefined && basis !== undefined) {
     const credential = await readIssued(
       deps.client,
@@ -169,11 +169,11 @@ async function carryOut(
     const isNew = !observed.secrets.some(
       ({ metadata }) => toKey(metadata.namespace, metadata.name) === toKey(place.namespace, place.name),
     );
-    apply.push({ verb: "apply", kind: secretKind as Kind<KubeObject>, object, isNew });
+    write.push({ verb: "apply", kind: secretKind as Kind<KubeObject>, object, isNew });
   }
   // What is in the way of a Secret that is written is removed first.
   const [before, after] = publish === undefined ? [[], remove] : [remove, []];
-  await applySteps(context, key, { apply: [...before, ...apply], remove: after });
+  await applySteps(context, key, { write: [...before, ...write], remove: after });
   if (publish !== undefined) deps.keys.delete(`${key} ${part}`);
   if (profile?.desired !== undefined) await syncClusterProfile(deps.client, key, profile.desired, context);
 }
@@ -181,15 +181,15 @@ async function carryOut(
 async function applySteps(
   context: RunContext,
   key: string,
-  { apply = [], remove }: { apply?: Step[]; remove: Step[] },
+  { write = [], remove }: { write?: Step[]; remove: Step[] },
 ): Promise<void> {
-  if (apply.length === 0 && remove.length === 0) return;
+  if (write.length === 0 && remove.length === 0) return;
   // No step is one of the Cluster itself, which may be deleted.
   const object = { apiVersion: API_VERSION, kind: clusterKind.kind, metadata: { name: key } };
   await applyPlan(
     { ...context, kind: clusterKind as Kind<KubeObject> },
     object,
-    composePlan({ apply, remove }),
+    composePlan({ write, remove }),
   );
 }
 

@@ -52,8 +52,8 @@ test.each<[string, ObservedAllocation, "kept" | "waiting" | "marked" | "unmarked
   ["whose cluster is gone by a clock ahead", observe({ lostMs: -60_000 }), "kept"],
   ["whose cluster came back from a backup", observe({ lostMs: DAY_MS }, { owner: owner() }), "unmarked"],
 ])("a subnet %s is %s", (_, observed, expected) => {
-  const { apply, remove, requeueAfterMs } = reconcileAllocation(observed, NOW);
-  const marks = apply.flatMap((step) => (step.verb === "patch" ? step.operations.at(-1)?.op : []));
+  const { write, remove, requeueAfterMs } = reconcileAllocation(observed, NOW);
+  const marks = write.flatMap((step) => (step.verb === "patch" ? step.operations.at(-1)?.op : []));
   const outcome = {
     kept: [[], 0],
     waiting: [[], 0],

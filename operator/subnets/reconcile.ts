@@ -33,12 +33,12 @@ export function reconcileAllocation(observed: ObservedAllocation, now: Date): Pl
   const usesAnother = subnet !== undefined && subnet !== allocation.subnet;
   if (!usesAnother && (owner !== undefined || runsInCapi))
     return composePlan({
-      apply: allocation.orphanedAt === undefined ? [] : [planOrphanRecord(configMap, undefined)],
+      write: allocation.orphanedAt === undefined ? [] : [planOrphanRecord(configMap, undefined)],
     });
   const youngMs = findWaitMs(allocation.createdAt, MIN_AGE_MS, now);
   if (youngMs !== undefined) return composePlan({ requeueAfterMs: youngMs });
   if (!usesAnother && allocation.orphanedAt === undefined)
-    return composePlan({ apply: [planOrphanRecord(configMap, now)], requeueAfterMs: KEPT_MS });
+    return composePlan({ write: [planOrphanRecord(configMap, now)], requeueAfterMs: KEPT_MS });
   const keptMs = usesAnother ? undefined : findWaitMs(allocation.orphanedAt, KEPT_MS, now);
   if (keptMs !== undefined) return composePlan({ requeueAfterMs: keptMs });
   return composePlan({ remove: [planSubnetRelease(configMap.metadata.namespace ?? "", allocation)] });

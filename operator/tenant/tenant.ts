@@ -12,7 +12,7 @@ import { type AccessSource, findAccessSource, readCapiAccess, readCertificateAut
 import { issueClientCertificate } from "./sign.ts";
 
 /** A tenant's API server, as reported by Cluster API. */
-export interface Tenant {
+export interface TenantEndpoint {
   server: string;
   accessSource: AccessSource;
   state: CapiState;
@@ -28,7 +28,7 @@ export interface TenantAccess {
    */
   withTenant<Result>(
     cluster: Cluster,
-    tenant: Pick<Tenant, "server" | "accessSource">,
+    tenant: Pick<TenantEndpoint, "server" | "accessSource">,
     signal: AbortSignal,
     use: (client: TenantClient) => Promise<Result>,
     deadlines?: TenantDeadlines,
@@ -61,10 +61,10 @@ type NewCredential = Pick<OwnCredential, "connection" | "revision">;
  * A tenant's API server; undefined until Cluster API reported an address and there is a CA or a kubeconfig, and for a
  * foreign cluster.
  */
-export function findTenant(
+export function findTenantEndpoint(
   caches: Pick<Caches, "clusters" | "capiClusters" | "clusterSecrets">,
   key: string,
-): Tenant | undefined {
+): TenantEndpoint | undefined {
   const { state, object } = findCapi(caches, key).capi ?? {};
   const accessSource = findAccessSource(caches, key);
   if (state?.endpoint === undefined || accessSource === undefined) return undefined;

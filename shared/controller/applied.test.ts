@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isApplied, withAppliedHash } from "./applied.ts";
+import { isInSync, withAppliedHash } from "./applied.ts";
 
 const ANNOTATION = "things.test/applied";
 const make = (spec: object) =>
@@ -13,7 +13,7 @@ test("no second apply is needed, whatever the server and other managers added", 
     ...live.spec,
     parts: [{ name: "z" }, { name: "y" }, { name: "x", count: 1, color: "red" }],
   } as never;
-  expect(isApplied(desired, live)).toBe(true);
+  expect(isInSync(desired, live)).toBe(true);
 });
 
 test.each([
@@ -26,7 +26,7 @@ test.each([
   { what: "a plain list is longer", live: { ...desired, spec: { ...desired.spec, tags: ["a", "b", "c"] } } },
   { what: "the last apply had more fields", live: make({ ...desired.spec, old: true }) },
 ])("an apply is needed when $what", ({ live }) => {
-  expect(isApplied(desired, live)).toBe(false);
+  expect(isInSync(desired, live)).toBe(false);
 });
 
 test("the order of keys makes no difference", () => {

@@ -15,13 +15,13 @@ export function withAppliedHash<T extends KubeObject>(object: T, annotation: str
  * Whether applying `desired` (made by `withAppliedHash`) would change nothing: the live object carries the same hash,
  * and every desired field still has its desired value.
  */
-export function isApplied(desired: KubeObject, live: KubeObject | undefined): boolean {
+export function isInSync(desired: KubeObject, live: KubeObject | undefined): boolean {
   return live !== undefined && contains(live, desired);
 }
 
 /** The apply of `desired` (made by `withAppliedHash`), unless it would change nothing. */
 export function planApply<T extends KubeObject>(kind: Kind<T>, desired: T, live: T | undefined): Step[] {
-  return isApplied(desired, live) ? [] : [{ verb: "apply", kind: kind as Kind<KubeObject>, object: desired }];
+  return isInSync(desired, live) ? [] : [{ verb: "apply", kind: kind as Kind<KubeObject>, object: desired }];
 }
 
 /** Lists whose items have a name are compared by name, as server-side apply merges them; others item by item. */

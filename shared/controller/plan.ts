@@ -46,7 +46,7 @@ export class StepError extends Error {
 export interface Plan<Status> {
   /** What the object itself lacks and gets before anything else is created; undefined = nothing. */
   metadata: MetadataChange | undefined;
-  apply: Step[];
+  write: Step[];
   remove: Step[];
   /** The whole status; undefined = unchanged. */
   status: Status | undefined;
@@ -60,7 +60,7 @@ export interface Plan<Status> {
 export function composePlan<Status>(parts: Partial<Plan<Status>> = {}): Plan<Status> {
   return {
     metadata: undefined,
-    apply: [],
+    write: [],
     remove: [],
     status: undefined,
     events: [],
@@ -98,7 +98,7 @@ export interface PlanContext<T extends KubeObject> {
 }
 
 /**
- * Applies a plan: metadata, apply, remove, status, events, ended conditions, finalizer. Stops at the first failure: a
+ * Applies a plan: metadata, write, remove, status, events, ended conditions, finalizer. Stops at the first failure: a
  * StepError for a step, a KubeError for the object itself, a conflict where the status was decided on an old state. Ends
  * without an error when the object is missing, though its steps may have been made. Applying the same plan again is safe.
  */
@@ -109,7 +109,7 @@ export async function applyPlan<T extends KubeObject, Status>(
 ): Promise<void> {
   try {
     const current = await applyMetadata(context, object, plan.metadata);
-    await applySteps(context, [...plan.apply, ...plan.remove]);
+    await applySteps(context, [...plan.write, ...plan.remove]);
     const written = await applyStatus(context, current, plan.status);
     for (const event of plan.events) context.recorder.record(event);
     if (written !== undefined) await removeEndedConditions(context, written, plan.status);

@@ -56,7 +56,7 @@ function throttle(key: string, last: Status | undefined, plan: Plan<Status>): Pl
 function planOf(status: Status | undefined, requeueAfterMs?: number): Plan<Status> {
   return {
     metadata: undefined,
-    apply: [],
+    write: [],
     remove: [],
     status,
     events: [],

@@ -24,7 +24,7 @@ export function decide<Status, Effect>(
     effects,
     plan: {
       metadata: undefined,
-      apply: [],
+      write: [],
       remove: [],
       status: undefined,
       events: [],

@@ -18,7 +18,7 @@ export function reconcileBootstrap({ object, ownerName, now }: ObservedBootstrap
   const fields = { initialization: { dataSecretCreated: true }, dataSecretName: object.metadata.name };
   const status = nextStatus<Status>(object, fields, [readyCondition("Created")], now);
   if (status === undefined) return decide();
-  return decide({ apply: [{ verb: "apply", kind: secretKind, object: describeSecret(object) }], status });
+  return decide({ write: [{ verb: "apply", kind: secretKind, object: describeSecret(object) }], status });
 }
 
 function describeSecret({ metadata }: LocalBootstrap): Secret {

@@ -38,20 +38,20 @@ function opened(observed: ObservedCluster, changes: Partial<FrontState> = {}): F
 
 test("nothing is done before Cluster API owns it", () => {
   const { effects, plan } = reconcileCluster(observe({ ownerName: undefined }));
-  expect([effects, plan.apply, plan.metadata, plan.status]).toEqual([[], [], undefined, undefined]);
+  expect([effects, plan.write, plan.metadata, plan.status]).toEqual([[], [], undefined, undefined]);
 });
 
 test("a cluster without an address gets a free port, and nothing is opened yet", () => {
   const { effects, plan } = reconcileCluster(observe({ freePort: 30_111 }, {}));
   expect(effects).toEqual([]);
-  expect(plan.apply).toMatchObject([
+  expect(plan.write).toMatchObject([
     { object: { spec: { controlPlaneEndpoint: { host: "127.0.0.1", port: 30_111 } } } },
   ]);
 });
 
 test("without a free port it is tried again", () => {
   const { plan } = reconcileCluster(observe({}, {}));
-  expect([plan.apply, plan.requeueAfterMs]).toEqual([[], 5000]);
+  expect([plan.write, plan.requeueAfterMs]).toEqual([[], 5000]);
 });
 
 const trusted = ["127.0.0.1/32", "10.64.3.0/24"];

@@ -52,7 +52,7 @@ export function reconcileCluster(observed: ObservedCluster): Decision<Status, Cl
   if (!object.spec.controlPlaneEndpoint?.port) {
     const port = observed.freePort;
     if (port === undefined) return decide({ metadata, requeueAfterMs: RETRY_PORT_MS });
-    return decide({ metadata, apply: [chooseEndpoint(object, port)] });
+    return decide({ metadata, write: [chooseEndpoint(object, port)] });
   }
   const spec = describeFront(observed, object.spec.controlPlaneEndpoint);
   const { front } = observed;

@@ -35,24 +35,24 @@ test.each([
   },
 ])("nothing is done $name", ({ changes }) => {
   const { effects, plan } = reconcileMachine(observe(changes));
-  expect([effects, plan.apply, plan.status]).toEqual([[], [], undefined]);
+  expect([effects, plan.write, plan.status]).toEqual([[], [], undefined]);
 });
 
 test("it waits for the tenant's API", () => {
   const { effects, plan } = reconcileMachine(observe({ node: { reachable: false, registered: false } }));
-  expect([effects, plan.apply, plan.requeueAfterMs]).toEqual([[], [], 1000]);
+  expect([effects, plan.write, plan.requeueAfterMs]).toEqual([[], [], 1000]);
 });
 
 test("it registers its Node before it says its name to Cluster API", () => {
   const { effects, plan } = reconcileMachine(observe());
   expect(effects).toMatchObject([{ do: "register", node: { metadata: { name: "node-1" } } }]);
-  expect(plan.apply).toMatchObject([{ object: { spec: { providerID: "local://org/node-1" } } }]);
+  expect(plan.write).toMatchObject([{ object: { spec: { providerID: "local://org/node-1" } } }]);
 });
 
 test("a Node that a killed provider registered is not registered again", () => {
   const { effects, plan } = reconcileMachine(observe({ node: { reachable: true, registered: true } }));
   expect(effects).toEqual([]);
-  expect(plan.apply).toHaveLength(1);
+  expect(plan.write).toHaveLength(1);
 });
 
 test("with its provider ID it is provisioned, and a deleted Node is not recreated", () => {

@@ -32,7 +32,7 @@ export function reconcileMachine(observed: ObservedMachine): Decision<Status, Ma
     const effects: MachineEffect[] = node.registered
       ? []
       : [{ do: "register", node: describeNode(object, machine) }];
-    return decide({ apply: [chooseProviderId(object)] }, effects);
+    return decide({ write: [chooseProviderId(object)] }, effects);
   }
   const fields = {
     initialization: { provisioned: true },

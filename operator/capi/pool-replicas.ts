@@ -2,7 +2,7 @@ import { findRestoredAt } from "../../shared/crd/identity.ts";
 import { DEFAULT_NODES, type NodePool } from "../../shared/crd/node-pool.ts";
 import { isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { ManagedFieldsEntry } from "../../shared/kube/kind.ts";
-import type { LivePool } from "../capi/worker-pool.ts";
+import type { TopologyPool } from "./worker-pool.ts";
 
 /** Written by `kubectl apply` and Argo CD when they apply on the client's side: the manifest as it was applied last. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
@@ -25,22 +25,22 @@ export function trimNodePool(pool: NodePool): NodePool {
 }
 
 /**
- * How many nodes the live topology asks Cluster API to run in a pool; there may be another number of them, as when the
- * change waits for an upgrade. Of an autoscaled pool, `liveNodes`. Undefined = the pool is not in the topology yet.
+ * The replicas of a pool's entry in the live topology; of an autoscaled one, which has none there, those of its MachineDeployment.
+ * As many nodes Cluster API is asked for; there may be another number. Undefined = the pool is not in the topology yet.
  */
-export function findPresentNodes(
-  livePool: LivePool | undefined,
-  liveNodes: number | undefined,
+export function findTopologyReplicas(
+  topologyPool: TopologyPool | undefined,
+  deploymentReplicas: number | undefined,
 ): number | undefined {
-  return livePool?.size.kind === "fixed" ? livePool.size.nodes : liveNodes;
+  return topologyPool?.scale.kind === "fixed" ? topologyPool.scale.nodes : deploymentReplicas;
 }
 
 /**
- * The number of nodes that a fixed pool is to have. Once no manager sets it (`isCountReleased`) it is `presentNodes`, so
+ * The number of nodes that a fixed pool is to have. Once no manager sets it (`isCountReleased`) it is `replicas`, so
  * that no node is removed.
  */
-export function findFixedCount(pool: NodePool, presentNodes: number | undefined): number {
-  return isCountReleased(pool, presentNodes) ? presentNodes : pool.spec.desiredNodes;
+export function findFixedCount(pool: NodePool, replicas: number | undefined): number {
+  return isCountReleased(pool, replicas) ? replicas : pool.spec.desiredNodes;
 }
 
 /**
@@ -48,19 +48,19 @@ export function findFixedCount(pool: NodePool, presentNodes: number | undefined)
  * is applied again without them: Kubernetes stores the default, and the pool keeps 5. Where the count had no owner before
  * either (`countUnmanaged`), a client scaled it to the default, and of such a count Kubernetes records no scale.
  */
-export function isCountReleased(pool: NodePool, presentNodes: number | undefined): presentNodes is number {
+export function isCountReleased(pool: NodePool, replicas: number | undefined): replicas is number {
   const { spec, status } = pool;
   if (isCountOwned(pool) || isAutoscaled(spec) || status?.countUnmanaged === true) return false;
-  return spec.desiredNodes === DEFAULT_NODES && presentNodes !== undefined && presentNodes > DEFAULT_NODES;
+  return spec.desiredNodes === DEFAULT_NODES && replicas !== undefined && replicas > DEFAULT_NODES;
 }
 
 /**
  * `countUnmanaged` of the status: the count has no manager, and is no case of `isCountReleased`. False while the nodes
  * of the pool are unknown, for these tell the two apart, and of an autoscaled pool: it has no count.
  */
-export function isCountUnmanaged(pool: NodePool, presentNodes: number | undefined): boolean {
-  if (isAutoscaled(pool.spec) || isCountOwned(pool) || presentNodes === undefined) return false;
-  return !isCountReleased(pool, presentNodes);
+export function isCountUnmanaged(pool: NodePool, replicas: number | undefined): boolean {
+  if (isAutoscaled(pool.spec) || isCountOwned(pool) || replicas === undefined) return false;
+  return !isCountReleased(pool, replicas);
 }
 
 /** Without managedFields the owners are unknown: then the count counts as owned. */

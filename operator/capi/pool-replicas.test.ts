@@ -5,7 +5,7 @@ import { topologyOf } from "../cluster/testing-plan.ts";
 import { aPool, capiPoolWith, type PoolFixture } from "../node-pool/testing.ts";
 import { makePool } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
-import { trimNodePool } from "./released-count.ts";
+import { trimNodePool } from "./pool-replicas.ts";
 
 const COUNT = { "f:spec": { "f:desiredNodes": {} } };
 const SIZE = { "f:spec": { "f:vcpus": {} } };
@@ -155,10 +155,10 @@ describe("a release of 20 nodes removes none", () => {
 });
 
 test("a reduction that waits while its count is released is still made", () => {
-  const size = { kind: "fixed", nodes: 3 } as const;
+  const scale = { kind: "fixed", nodes: 3 } as const;
   const waiting = aPool({ desiredNodes: 3 })
     .withNodes(5)
-    .with({ livePool: { size, machine: undefined, appliedHash: undefined } });
+    .with({ topologyPool: { scale, machineSize: undefined, appliedHash: undefined } });
   expect(waiting.reconciled().withReleasedCount().condition("Scaling")).toMatchObject({
     status: "True",
     message: expect.stringContaining("to 3 nodes"),
@@ -169,7 +169,7 @@ test("a reduction that waits while its count is released is still made", () => {
   const pools = fixture.observed.pools.map((one) => ({
     ...one,
     pool: RELEASED,
-    capi: capiPoolWith({ desired: 5 }),
+    deployment: capiPoolWith({ desired: 5 }),
   }));
   const topology = topologyOf(fixture.with({ pools }).plan());
   expect(topology?.workers?.machineDeployments).toMatchObject([{ replicas: 3 }]);
