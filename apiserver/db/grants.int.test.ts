@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => sql.end());
 
-/** Of the audit log, the rate card, invoices, packages and the ledger of usage. */
+/** What changes the audit log, the rate card, invoices, packages or the ledger of usage. */
 const REFUSED = [
   "update audit_log set action = action where false",
   "delete from audit_log where false",

@@ -21,10 +21,7 @@ import {
 
 export type PoolCondition = NewCondition<NodePoolConditionType>;
 
-/**
- * All conditions of a pool, from what was observed. Autoscaling is one of an autoscaled pool only, and Stalled is there only
- * while a person has to act.
- */
+/** All conditions of a pool: Autoscaling of an autoscaled one only, and Stalled only while a person has to act. */
 export function decidePoolConditions(
   observed: ObservedPool,
   progress: PoolProgress,
