@@ -78,13 +78,11 @@ export function decideChildren(
   if (termsProblem !== undefined && observed.capi === undefined)
     return { ok: false, problem: termsProblem, target: undefined };
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
-  const configured = Object.hasOwn(settings.servicePlans, planName)
-    ? settings.servicePlans[planName]
-    : undefined;
-  const servicePlan = configured ?? retainServicePlan(observed);
+  const found = Object.hasOwn(settings.servicePlans, planName) ? settings.servicePlans[planName] : undefined;
+  const servicePlan = found ?? retainServicePlan(observed);
   if (servicePlan === undefined)
     return { ok: false, problem: composeUnknownServicePlan(observed, planName), target: undefined };
-  const unknownPlan = configured === undefined ? composeUnknownServicePlan(observed, planName) : undefined;
+  const unknownPlan = found === undefined ? composeUnknownServicePlan(observed, planName) : undefined;
   if (observed.nameTaken)
     return { ok: false, problem: composeNameTaken(cluster.metadata.name), target: undefined };
   if (observed.capi === undefined && observed.blocker !== undefined)

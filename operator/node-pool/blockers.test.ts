@@ -109,12 +109,8 @@ const stall = (reason: string) => ({
   controlPlaneInitialized: true,
 });
 const live = {
-  topologyPool: {
-    scale: { kind: "fixed" as const, nodes: 2 },
-    machineSize: undefined,
-    appliedHash: undefined,
-  },
-};
+  topologyPool: { scale: { kind: "fixed", nodes: 2 }, machineSize: undefined, appliedHash: undefined },
+} as const;
 
 test.each<[string, PoolFixture, string]>([
   ["whose upgrade is blocked is made", aPool().withCluster(stall("UpgradeBlocked")), "WaitingForNodes"],

@@ -183,9 +183,8 @@ function decideScaling(
   }
   const counts = `Scaling to ${count(desiredNodes, "node")}: ${nodes} ${exist(nodes)}, ${readyNodes} ${readyNodes === 1 ? "is" : "are"} ready.`;
   const autoscaling = decideAutoscaling(observed);
-  const waitsForAutoscaler =
-    isAutoscaled(observed.pool.spec) && observed.deployment?.replicas !== desiredNodes;
-  if (waitsForAutoscaler && observed.deployment !== undefined && autoscaling.status !== "True") {
+  const awaitsAutoscaler = isAutoscaled(observed.pool.spec) && observed.deployment?.replicas !== desiredNodes;
+  if (awaitsAutoscaler && observed.deployment !== undefined && autoscaling.status !== "True") {
     const message = `The pool needs at least ${count(desiredNodes, "node")}, ${nodes} ${exist(nodes)}. ${autoscaling.message}`;
     return poolCondition("Scaling", "True", autoscaling.reason, message);
   }
