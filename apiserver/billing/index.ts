@@ -3,5 +3,5 @@ export { assessCost } from "./cost/compare-cost.ts";
 export { type CostEffect, costEffectRecord } from "./cost/schema.ts";
 export { invoiceGenerated, usageAlert } from "./event-schema.ts";
 export { budgetJobs, invoiceJobs, packageJobs, usageJobs } from "./jobs.ts";
-export { refuseUnavailable, requireOffered } from "./packages/changes.ts";
+export { findUnavailablePlan, requireOffered } from "./packages/changes.ts";
 export { PACKAGE_SLUGS } from "./packages/schema.ts";

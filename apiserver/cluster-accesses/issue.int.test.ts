@@ -194,7 +194,7 @@ test("a right that ends before the request is recorded creates no access; one th
       isCreated ||= metadata.labels?.[LABEL_ID] === wanted.id;
     });
     await expect(
-      issueKubeconfig(deps, { author, confirm, slot: undefined }, cluster, wanted),
+      issueKubeconfig(deps, { author, confirm, request: undefined }, cluster, wanted),
     ).rejects.toMatchObject({ code: "forbidden" });
     expect(isCreated).toBe(confirmations === 1);
     await sweepIntents(wanted.id);

@@ -18,7 +18,7 @@ import {
   MANAGER_APISERVER,
 } from "../../shared/crd/names.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import { isNotApplied, KubeError } from "../../shared/kube/errors.ts";
+import { hadNoEffect, KubeError } from "../../shared/kube/errors.ts";
 import { composeKubeconfig, type KubeconfigCredential } from "../../shared/kube/kubeconfig.ts";
 import type { AuditEntry } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
@@ -31,7 +31,7 @@ import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { WriteIntent } from "../resources/table.ts";
 import {
   abandonCreate,
-  completeIntents,
+  completeCreateIntents,
   createObjectName,
   deleteCreatedObjects,
   insertIntents,
@@ -98,7 +98,7 @@ export async function issueKubeconfig(
       requireNotSuspended(current);
       requireAccessible(current);
       // Else the job took this request for one that had ended, and deletes the access.
-      const isCompleted = await completeIntents(tx, [intent]);
+      const isCompleted = await completeCreateIntents(tx, [intent]);
       if (!isCompleted) throw dependencyUnavailable("The signer of the cluster", "it took too long");
     });
     return { access, kubeconfig };
@@ -106,7 +106,7 @@ export async function issueKubeconfig(
     const isRefused = error instanceof ApiError;
     // A commit of unknown outcome may have completed the intent.
     if (isCreated && !isRefused) await deleteCreatedObjects(deps, [intent]);
-    else if (isRefused || isNotApplied(error)) await abandonCreate(deps, [intent], isCreated ? [intent] : []);
+    else if (isRefused || hadNoEffect(error)) await abandonCreate(deps, [intent], isCreated ? [intent] : []);
     throw error;
   }
 }

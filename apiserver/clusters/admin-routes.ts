@@ -91,7 +91,7 @@ export function addSuspensionRoutes(router: Router<Deps>, catalogue: CatalogueRe
       await requireOrganization(deps.db, orgID);
       const cluster = await requireCluster(deps.db, orgID, clusterID);
       const { suspended } = await readBody();
-      const { object } = await changeObject(deps, caller, clustersOf(orgID), cluster, {
+      const { projected } = await changeObject(deps, caller, clustersOf(orgID), cluster, {
         action: suspended ? "cluster.suspend" : "cluster.resume",
         preconditions: readPreconditions(c),
         decide(current) {
@@ -101,7 +101,7 @@ export function addSuspensionRoutes(router: Router<Deps>, catalogue: CatalogueRe
         },
       });
       const versions = await catalogue.readCached();
-      return c.json(presentCluster(object, versions), 200, { ETag: clusterTag(object, versions) });
+      return c.json(presentCluster(projected, versions), 200, { ETag: clusterTag(projected, versions) });
     },
   );
 }

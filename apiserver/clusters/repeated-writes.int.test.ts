@@ -102,8 +102,8 @@ test("a repeated creation finds its object in a Namespace that is full, and anot
   };
   const made = newPool("made");
   await expect(createNodePool(lost, callerOf("made"), cluster, made)).rejects.toBe(NO_RESPONSE);
-  const { object } = await createNodePool(refusing, callerOf("repeated"), cluster, made);
-  expect(object).toMatchObject({ id: made.id, namespace });
+  const { projected } = await createNodePool(refusing, callerOf("repeated"), cluster, made);
+  expect(projected).toMatchObject({ id: made.id, namespace });
   const refused = createNodePool(refusing, callerOf("refused"), cluster, newPool("refused"));
   await expect(refused).rejects.toMatchObject({ code: "quota_exceeded" });
 });

@@ -1,5 +1,5 @@
 import { createId } from "../../shared/program/id.ts";
-import { refuseUnavailable } from "../billing/index.ts";
+import { findUnavailablePlan } from "../billing/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
@@ -16,10 +16,10 @@ import { createObjectName, dryRunQuery, RETRY_AFTER, requireCluster } from "../r
 import { addAdminClusterRoutes, addSuspensionRoutes } from "./admin-routes.ts";
 import { type CatalogueReader, createCatalogueReader } from "./catalogue.ts";
 import {
-  checkCreate,
-  checkExpiries,
   createCluster,
+  findCreateViolations,
   findCreateWarnings,
+  findPastExpiries,
   toNewCluster,
 } from "./create/create-cluster.ts";
 import { addCredentialsRoutes } from "./credentials/routes.ts";
@@ -102,7 +102,7 @@ function addCreate(
       const versions = await catalogue.read();
       const classes = await capabilitiesReader.readCached();
       const capabilities = findPlanCapabilities(classes, body.plan);
-      const unavailable = await refuseUnavailable(deps.db, body.plan, classes);
+      const unavailable = await findUnavailablePlan(deps.db, body.plan, classes);
 
       const objectName = createObjectName(body.name, "cluster");
       return runOnce({ resume: "run", storedValue: objectName }, async (attempt) => {
@@ -117,12 +117,12 @@ function addCreate(
             objectName: createObjectName(name, "pool"),
           })),
         });
-        const { object: cluster, effects } = await createCluster(deps, caller, desired, {
+        const { projected: cluster, effects } = await createCluster(deps, caller, desired, {
           dryRun: query.dry_run,
           details: [
             ...unavailable,
-            ...checkCreate(body, versions, capabilities),
-            ...checkExpiries(desired, deps.now()),
+            ...findCreateViolations(body, versions, capabilities),
+            ...findPastExpiries(desired, deps.now()),
           ],
           published: classes,
           warnings: findCreateWarnings(body, capabilities),
@@ -243,7 +243,7 @@ function addUpdate(
           if (schedulesDeletion(current, patch)) requirePermission("clusters:delete");
         },
       });
-      const { object: updated, effects, newVersion } = changed;
+      const { projected: updated, effects, newVersion } = changed;
       if (effects !== undefined) {
         const checks = presentChecks("checks", membership, upgrade, newVersion);
         return c.json({ ...presentCluster(updated, versions), effects: { ...effects, ...checks } }, 200);
@@ -281,7 +281,7 @@ function addDelete(router: Router<Deps>, catalogue: CatalogueReader, readerOf: R
     },
     async (c, { deps, orgId, membership, caller, params, query }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
-      const { object: deleting, effects } = await deleteCluster(deps, caller, cluster, {
+      const { projected: deleting, effects } = await deleteCluster(deps, caller, cluster, {
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
       });

@@ -58,7 +58,7 @@ export async function readChecks(
 }
 
 /** The reader of one request, with its dependencies: what it reads for a read or dry run ends with the request. */
-export type ReaderOf = (deps: Pick<Deps, "kube">, caller: Pick<Caller, "slot">) => TenantReader;
+export type ReaderOf = (deps: Pick<Deps, "kube">, caller: Pick<Caller, "request">) => TenantReader;
 
 /**
  * Makes the readers of all requests, which share the slots. The waits for these and for the kubeconfig count. `limits` for
@@ -81,13 +81,13 @@ export function createTenantReaders(limits: Partial<TenantDeadlines> = {}): Read
     return await connectTenant(connection, { signal, mayWrite: () => false }, use, { ...bounds, allMs });
   }
 
-  return (deps, { slot }) => ({
+  return (deps, { request }) => ({
     async read(cluster, use) {
       const tooLong = AbortSignal.timeout(allMs);
       let release: (() => void) | undefined;
       try {
         release = await slots.take(cluster.orgId, tooLong);
-        const ended = slot?.signal;
+        const ended = request?.signal;
         const signal = ended === undefined ? tooLong : AbortSignal.any([tooLong, ended]);
         return await readWithin(deps, cluster, signal, use);
       } catch (error) {

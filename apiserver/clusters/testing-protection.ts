@@ -45,7 +45,7 @@ export async function createProtected(api: TestApp, protection: { [Kind in Prote
   expect(status).toBe(202);
   const cluster = `${clusters}/${record.id}`;
   const [pool] = (await api.request("GET", `${cluster}/nodepools`)).body.items;
-  const caller: Caller = { author, confirm: (tx) => lockOrganization(tx, orgId), slot: undefined };
+  const caller: Caller = { author, confirm: (tx) => lockOrganization(tx, orgId), request: undefined };
   const known = await requireCluster(api.deps.db, orgId, record.id);
   const knownPool = await requireNodePool(api.deps.db, orgId, record.id, pool.id);
   const labels = { cluster: `cluster.${known.name}`, pool: `node-pool.${knownPool.name}` };

@@ -24,7 +24,7 @@ export const aKubeconfig = (server: string, ca: string) =>
 export function createReader(kubeconfig: string, allMs = PATIENT, signal?: AbortSignal) {
   const value = Buffer.from(kubeconfig).toString("base64");
   const deps = { kube: { get: async () => ({ data: { value } }) } } as unknown as Deps;
-  const caller = { slot: { signal } } as Pick<Caller, "slot">;
+  const caller = { request: { signal } } as Pick<Caller, "request">;
   return createTenantReaders({ allMs, callMs: allMs })(deps, caller);
 }
 

@@ -11,7 +11,7 @@ import {
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { PlanCapabilities } from "../../shared/crd/published-config.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
-import { refuseUnavailable, requireOffered } from "../billing/index.ts";
+import { findUnavailablePlan, requireOffered } from "../billing/index.ts";
 import { findCluster, findNodePool } from "../resources/project/index.ts";
 import { startTestApp } from "../testing/app.ts";
 
@@ -172,7 +172,7 @@ test.each<[string, string[], string, string]>([
   );
   const { db } = api.deps;
   const reason = '("The class does not support it.")';
-  expect(await refuseUnavailable(db, "scale", classes)).toEqual([
+  expect(await findUnavailablePlan(db, "scale", classes)).toEqual([
     {
       field: "plan",
       code: "unsupported",

@@ -11,7 +11,7 @@ import {
   type UpgradeCheck,
 } from "../../shared/tenant/upgrade/upgrade-check.ts";
 import { ApiError, type ErrorDetail, invalidField } from "../http/errors.ts";
-import { refuseCidrs, refuseUnsupported } from "../resources/platform-config.ts";
+import { findUnsupported, findUnsupportedCidrs } from "../resources/platform-config.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { withoutPrefix } from "./kubernetes-version.ts";
 import type { ClusterPatch } from "./merge-update.ts";
@@ -101,7 +101,7 @@ const RULE_WAITS: readonly string[] = ["UnsupportedByClass", "AuthorizedCIDRsUna
  * What a cluster uses and the class that new clusters with its plan get is known not to have: an upgrade brings that class where it
  * is another one. Empty = nothing.
  */
-export function refuseLackingClass(
+export function findUnsupportedByClass(
   { object: { spec, status } }: Pick<ProjectedCluster, "object">,
   capabilities: PlanCapabilities | undefined,
   field: RequestedUpgrade["field"],
@@ -116,12 +116,12 @@ export function refuseLackingClass(
   const { authorizedCIDRs = [], apiServerRateLimit } = spec.network ?? {};
   const lacks = [
     ...(authorizedCIDRs.length > 0 && !waits("authorizedCIDRs")
-      ? refuseCidrs(authorizedCIDRs, capabilities)
+      ? findUnsupportedCidrs(authorizedCIDRs, capabilities)
       : []),
     ...(apiServerRateLimit === undefined || waits("apiServerRateLimit")
       ? []
-      : refuseUnsupported("api_server_rate_limit", capabilities?.apiServerRateLimit)),
-    ...(spec.publicEndpoint ? [] : refuseUnsupported("public_endpoint", capabilities?.privateEndpoint)),
+      : findUnsupported("api_server_rate_limit", capabilities?.apiServerRateLimit)),
+    ...(spec.publicEndpoint ? [] : findUnsupported("public_endpoint", capabilities?.privateEndpoint)),
   ];
   return lacks.map((lack) => ({
     field,

@@ -165,9 +165,9 @@ test.each([
   const id = createId();
   const spec = { ...other.object.spec, displayName: "lost" };
   await createNodePool(losing, callerOf("lost-1"), cluster, { id, objectName: `lost-${id.slice(-5)}`, spec });
-  const { object } = await updateNodePool(losing, callerOf("lost-2"), other, change(2));
-  expect(object.object.spec.desiredNodes).toBe(2);
-  await expect(deleteNodePool(losing, callerOf("lost-3"), object)).rejects.toBe(lost);
+  const { projected } = await updateNodePool(losing, callerOf("lost-2"), other, change(2));
+  expect(projected.object.spec.desiredNodes).toBe(2);
+  await expect(deleteNodePool(losing, callerOf("lost-3"), projected)).rejects.toBe(lost);
   await sweep();
   await sweep();
   expect(await auditOf(id)).toEqual([["node_pool.create", "lost-1", 1]]);
@@ -185,8 +185,8 @@ test("a deletion is accepted and has its audit row although its result cannot be
   });
   const get: Deps["kube"]["get"] = (...args) => (isDeleted ? Promise.reject(unread) : kube.get(...args));
   const unread = new KubeError({ status: 504, reason: "Timeout", kubeMessage: "no response" });
-  const { object } = await deleteNodePool({ ...api.deps, kube: { ...kube, get } }, callerOf("unread"), pool);
-  expect(object.object.metadata.deletionTimestamp).toBeDefined();
+  const deleted = await deleteNodePool({ ...api.deps, kube: { ...kube, get } }, callerOf("unread"), pool);
+  expect(deleted.projected.object.metadata.deletionTimestamp).toBeDefined();
   expect(await auditOf(pool.id)).toEqual([["node_pool.delete", "unread", undefined]]);
 });
 
@@ -246,8 +246,8 @@ describe("what a write has reserved when its process is killed", () => {
     await expect(updateNodePool(early, callerOf("name-3"), pool, rename("wanted"))).rejects.toThrow("killed");
     await expect(create()).rejects.toMatchObject({ code: "operation_in_progress" });
     await sweep();
-    const { object } = await create();
-    expect(object.displayName).toBe("wANTED");
+    const { projected } = await create();
+    expect(projected.displayName).toBe("wANTED");
     const taken = updateNodePool(api.deps, callerOf("name-4"), pool, rename("wanted"));
     await expect(taken).rejects.toMatchObject({ code: "validation_failed", details: [{ field: "name" }] });
   });
@@ -273,7 +273,7 @@ describe("what a write has reserved when its process is killed", () => {
     const rows = await api.deps.sql`select action, result from audit_log where target_id = ${created.id}`;
     expect(rows).toEqual([{ action: "node_pool.create", result: "failed" }]);
     const next = await createNodePool(api.deps, callerOf("never-2"), cluster, newPool(pool, "never"));
-    expect(next.object.displayName).toBe("never");
+    expect(next.projected.displayName).toBe("never");
   });
 });
 
@@ -282,8 +282,8 @@ test("a repeated create of a pool that was deleted since is refused, and creates
   const id = createId();
   const spec = { ...other.object.spec, displayName: "once" };
   const pool = { id, objectName: `once-${id.slice(-5)}`, spec };
-  const { object } = await createNodePool(api.deps, callerOf("once-1"), cluster, pool);
-  await api.deps.db.transaction((tx) => projectObservations(tx, [{ object, deleted: true }]));
+  const { projected } = await createNodePool(api.deps, callerOf("once-1"), cluster, pool);
+  await api.deps.db.transaction((tx) => projectObservations(tx, [{ object: projected, deleted: true }]));
   const repeated = createNodePool(api.deps, callerOf("once-2"), cluster, pool);
   await expect(repeated).rejects.toMatchObject({ code: "conflict" });
   expect((await auditOf(id)).filter(([action]) => action === "node_pool.create")).toEqual([

@@ -14,7 +14,7 @@ import {
   type Effects,
   effectsOfDelete,
   effectsOfUpgrade,
-  refusePastExpiry,
+  findPastExpiry,
   sumEffects,
   toRemainingPools,
 } from "../node-pools/index.ts";
@@ -45,7 +45,7 @@ import {
   decideForce,
   findBlockWarnings,
   findNewVersion,
-  refuseLackingClass,
+  findUnsupportedByClass,
   requireUnblocked,
 } from "./upgrade-decision.ts";
 
@@ -90,7 +90,7 @@ export async function changeCluster(
       const { spec, metadata } = current.object;
       if (newVersion !== undefined && upgrade !== undefined) {
         const capabilities = findPlanCapabilities(classes, spec.plan);
-        const [lack, ...others] = refuseLackingClass(current, capabilities, upgrade.field);
+        const [lack, ...others] = findUnsupportedByClass(current, capabilities, upgrade.field);
         if (lack !== undefined) throw validationFailed([lack, ...others]);
       }
       const { expiresAt = spec.expiresAt, ...settings } = patch;
@@ -103,7 +103,7 @@ export async function changeCluster(
       const annotations = upgrade === undefined ? {} : decideForce(current, patch, upgrade);
       const isForced = Object.keys(annotations).length > 0;
       if (Object.keys(patch).length === 0 && !isForced) return { spec: {}, effects };
-      const [fault] = refusePastExpiry(patch.expiresAt, deps.now());
+      const [fault] = findPastExpiry(patch.expiresAt, deps.now());
       if (fault !== undefined) throw validationFailed([fault]);
       if (isAboutDeletionAlone(patch) && !isForced) requireNotDeleting(current);
       else requireChangeable(current);

@@ -192,23 +192,23 @@ describe("the connections of a pool", () => {
     const four = connectDatabase(database.url, { poolSize: 4 });
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     const busy = Promise.all(holders.map((tenant) => ofTenant(four, tenant).transaction(() => held)));
-    const request = new AbortController();
-    const slot = {
-      acquire: async () => undefined,
-      release: () => undefined,
+    const client = new AbortController();
+    const request = {
+      acquireSlot: async () => undefined,
+      releaseSlot: () => undefined,
       tenant: "a",
       signal: undefined,
-      ended: request.signal,
+      ended: client.signal,
       get isEnded() {
-        return request.signal.aborted;
+        return client.signal.aborted;
       },
     };
-    const caller = { ...asAuthorized(author), slot };
+    const caller = { ...asAuthorized(author), request };
     const written: string[] = [];
     const write = (what: string) => transactAs(ofTenant(four, "a"), caller, async () => written.push(what));
     const waiting = write("before");
-    const statement = ofTenant(four, "a", request.signal).execute(sql`select 1`).catch(isDatabaseUnavailable);
-    request.abort();
+    const statement = ofTenant(four, "a", client.signal).execute(sql`select 1`).catch(isDatabaseUnavailable);
+    client.abort();
     release();
     await expect(waiting).rejects.toMatchObject({ code });
     expect(await statement).toBe(true);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkPolicyCapabilities, type NetworkPatch, replacePolicy } from "./changes.ts";
+import { findUnsupportedOfPolicy, type NetworkPatch, replacePolicy } from "./changes.ts";
 import { type SetNetworkPolicyBody, setNetworkPolicyBody } from "./schema.ts";
 
 const LIMIT = { max_connections_per_second: 10, burst: 20 };
@@ -80,7 +80,7 @@ describe("a class that takes lists of two blocks", () => {
       0,
     ],
   ])("%s", (_, before, authorizedCIDRs, refusals) => {
-    const details = checkPolicyCapabilities({ authorizedCIDRs: before }, { authorizedCIDRs }, capabilities);
+    const details = findUnsupportedOfPolicy({ authorizedCIDRs: before }, { authorizedCIDRs }, capabilities);
     expect(details).toHaveLength(refusals);
     for (const detail of details)
       expect(detail).toMatchObject({
@@ -102,7 +102,7 @@ describe("a class whose infrastructure leaves IPv6 out", () => {
     ["refuses another one beside IPv6", [ipv6], [ipv4, ipv6], 1],
     ["lets IPv6 of before be removed", [ipv4, ipv6], [ipv4], 0],
   ])("%s", (_, before, authorizedCIDRs, refusals) => {
-    const details = checkPolicyCapabilities({ authorizedCIDRs: before }, { authorizedCIDRs }, capabilities);
+    const details = findUnsupportedOfPolicy({ authorizedCIDRs: before }, { authorizedCIDRs }, capabilities);
     expect(details).toHaveLength(refusals);
     for (const detail of details) {
       expect(detail).toMatchObject({ field: "authorized_cidrs", code: "unsupported" });

@@ -17,8 +17,8 @@ import { type ErrorDetail, validationFailed } from "../http/errors.ts";
 import {
   type CapabilitiesReader,
   findClusterCapabilities,
-  refuseCidrs,
-  refuseUnsupported,
+  findUnsupported,
+  findUnsupportedCidrs,
 } from "../resources/platform-config.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { changeObject } from "../resources/write/index.ts";
@@ -40,7 +40,7 @@ export async function setNetworkPolicy(
 ): Promise<ProjectedCluster> {
   requireUnchanged({ cluster_id: cluster.id }, body);
   const published = await capabilities.readCached();
-  const { object } = await changeObject(deps, caller, clustersOf(cluster.orgId), cluster, {
+  const { projected } = await changeObject(deps, caller, clustersOf(cluster.orgId), cluster, {
     action: "network_policy.update",
     preconditions,
     fieldManager: MANAGER_APISERVER_NETWORK,
@@ -51,8 +51,8 @@ export async function setNetworkPolicy(
       const sent = body.authorized_cidrs;
       const patch = replacePolicy(network, body);
       const changed = Object.keys(patch);
-      const known = findClusterCapabilities(published, current);
-      const [first, ...others] = checkPolicyCapabilities(network, patch, known);
+      const clusterCapabilities = findClusterCapabilities(published, current);
+      const [first, ...others] = findUnsupportedOfPolicy(network, patch, clusterCapabilities);
       if (first !== undefined) throw validationFailed([first, ...others]);
       if (changed.length === 0 && isDeepStrictEqual(shown, sent)) return { spec: {} };
       return {
@@ -64,7 +64,7 @@ export async function setNetworkPolicy(
       };
     },
   });
-  return object;
+  return projected;
 }
 
 type Network = NonNullable<ClusterSpec["network"]>;
@@ -95,7 +95,7 @@ export function replacePolicy(current: Network | undefined, body: SetNetworkPoli
 /**
  * What a patch sets or adds and the class of the cluster is known not to have; what stays or is removed needs nothing.
  */
-export function checkPolicyCapabilities(
+export function findUnsupportedOfPolicy(
   current: Network | undefined,
   { authorizedCIDRs, apiServerRateLimit }: NetworkPatch,
   capabilities: PlanCapabilities | undefined,
@@ -104,10 +104,10 @@ export function checkPolicyCapabilities(
   const blocks = authorizedCIDRs ?? [];
   const isAdding = blocks.some((block) => !before.has(block));
   return [
-    ...(isAdding ? refuseCidrs(blocks, capabilities) : []),
+    ...(isAdding ? findUnsupportedCidrs(blocks, capabilities) : []),
     ...(apiServerRateLimit == null
       ? []
-      : refuseUnsupported("api_server_rate_limit", capabilities?.apiServerRateLimit)),
+      : findUnsupported("api_server_rate_limit", capabilities?.apiServerRateLimit)),
   ];
 }
 

@@ -74,7 +74,7 @@ export function toNodePoolObject(place: ObjectPlace, pool: NewNodePool): NodePoo
  * Every rule between a pool's fields that does not hold, for create and for the merged result of an update: the rules
  * of the custom resource, with wire names. A rule over the whole pool is reported at the first field that it names.
  */
-export function checkPoolRules(spec: NodePoolSpec): ErrorDetail[] {
+export function findPoolViolations(spec: NodePoolSpec): ErrorDetail[] {
   return findViolations(nodePoolRules, spec).map(toDetail);
 }
 

@@ -1,4 +1,4 @@
-export { checkPoolRules, type NewNodePool, type ObjectPlace } from "./collection.ts";
+export { findPoolViolations, type NewNodePool, type ObjectPlace } from "./collection.ts";
 export { conditionsField } from "./conditions-schema.ts";
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects, toBilledPool } from "./effects.ts";
 export { MAX_LEFTOVERS, type TenantObject, upgradeChecksField } from "./effects-schema.ts";
@@ -10,14 +10,14 @@ export {
   deletionSettings,
   type Effects,
   effectsRecord,
-  refusePastExpiry,
+  findPastExpiry,
   toNodePoolSpec,
 } from "./schema.ts";
 export {
   amountsOfCreate,
   amountsOfDelete,
-  checkPoolCapabilities,
   deleteNodePool,
+  findUnsupportedOfPool,
   toNewObject,
   toRemainingPools,
 } from "./write.ts";

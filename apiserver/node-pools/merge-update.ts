@@ -6,7 +6,7 @@ import { findImmutableChanges } from "../http/contract/fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import type { ProjectedNodePool } from "../resources/project/index.ts";
 import { patchOfMap } from "../resources/write/index.ts";
-import { checkPoolRules } from "./collection.ts";
+import { findPoolViolations } from "./collection.ts";
 
 export type MutablePoolField = keyof typeof NODE_POOL_WIRE_NAMES;
 
@@ -43,7 +43,8 @@ export function mergeNodePoolUpdate(current: CurrentPool, change: NodePoolChange
   const merged: NodePoolSpec = { ...spec, ...toSettings(change) };
   if (change.settings.expiresAt === null) delete merged.expiresAt;
   const record = { id: current.id, cluster_id: current.clusterId, node_taints: spec.nodeTaints ?? [] };
-  const [first, ...others] = [...findImmutableChanges(record, change.immutable), ...checkPoolRules(merged)];
+  const fixed = findImmutableChanges(record, change.immutable);
+  const [first, ...others] = [...fixed, ...findPoolViolations(merged)];
   if (first !== undefined) return { ok: false, details: [first, ...others] };
 
   const changed = MUTABLE_FIELDS.filter((field) => isChanged(current, merged, field));

@@ -16,21 +16,21 @@ import {
   requireCluster,
   requireNodePool,
 } from "../resources/write/index.ts";
-import { checkPoolRules } from "./collection.ts";
+import { findPoolViolations } from "./collection.ts";
 import { exampleDeletedNodePool, exampleNewNodePool, exampleNodePoolDryRun } from "./examples.ts";
 import { addNodeRoutes } from "./nodes/routes.ts";
 import { presentNodePool } from "./present.ts";
 import {
   createNodePoolBody,
+  findPastExpiry,
   nodePoolListQuery,
   nodePoolPage,
   nodePoolRecord,
-  refusePastExpiry,
   toNodePoolChange,
   toNodePoolSpec,
   updateNodePoolBody,
 } from "./schema.ts";
-import { checkPoolCapabilities, createNodePool, deleteNodePool, updateNodePool } from "./write.ts";
+import { createNodePool, deleteNodePool, findUnsupportedOfPool, updateNodePool } from "./write.ts";
 
 const tag = "Node pools";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/nodepools";
@@ -82,12 +82,12 @@ function addCreate(router: Router<Deps>, published: CapabilitiesReader): void {
       const objectName = createObjectName(body.name, "pool");
       return runOnce({ resume: "run", storedValue: objectName }, async ({ id, storedValue }) => {
         const desired = { id, objectName: storedValue ?? objectName, spec };
-        const { object: pool, effects } = await createNodePool(deps, caller, cluster, desired, {
+        const { projected: pool, effects } = await createNodePool(deps, caller, cluster, desired, {
           dryRun: query.dry_run,
           details: [
-            ...checkPoolRules(spec),
-            ...checkPoolCapabilities(body, capabilities),
-            ...refusePastExpiry(spec.expiresAt, deps.now()),
+            ...findPoolViolations(spec),
+            ...findUnsupportedOfPool(body, capabilities),
+            ...findPastExpiry(spec.expiresAt, deps.now()),
           ],
         });
         if (effects !== undefined) return c.json({ ...presentNodePool(pool), effects }, 200);
@@ -183,7 +183,7 @@ function addUpdate(router: Router<Deps>, published: CapabilitiesReader): void {
               await requireCluster(deps.db, orgId, params.clusterID),
             );
       // Where the status changes, a status event is appended with the projection: see `projectObservations`.
-      const { object: updated, effects } = await updateNodePool(deps, caller, pool, change, {
+      const { projected: updated, effects } = await updateNodePool(deps, caller, pool, change, {
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
         capabilities,
@@ -220,7 +220,7 @@ function addDelete(router: Router<Deps>): void {
     },
     async (c, { deps, orgId, caller, params, query }) => {
       const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
-      const { object: deleting, effects } = await deleteNodePool(deps, caller, pool, {
+      const { projected: deleting, effects } = await deleteNodePool(deps, caller, pool, {
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
       });

@@ -48,8 +48,8 @@ export const deletionSettings = {
     .openapi({ type: ["string", "null"], format: "date-time", description: END, example: null }),
 };
 
-/** Refuses an end date that would delete at once: that is what DELETE is for. */
-export function refusePastExpiry(
+/** The detail of an end date that would delete at once, which is refused: that is what DELETE is for. */
+export function findPastExpiry(
   expiresAt: string | null | undefined,
   now: Date,
   field = "expires_at",

@@ -9,7 +9,7 @@ import type { Caller } from "../http/contract/caller.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, type ErrorDetail, validationFailed } from "../http/errors.ts";
 import { assessQuota, increasesUse, type ObjectAmounts } from "../quotas/index.ts";
-import { refuseUnsupported } from "../resources/platform-config.ts";
+import { findUnsupported } from "../resources/platform-config.ts";
 import {
   findCluster,
   findNodePool,
@@ -32,7 +32,7 @@ import { type NewNodePool, nodePoolsOf, type ObjectPlace, toNodePoolObject } fro
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, toBilledPool } from "./effects.ts";
 import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
 import { auditNodePool } from "./present.ts";
-import { type CreateNodePoolBody, type Effects, type NodeEffects, refusePastExpiry } from "./schema.ts";
+import { type CreateNodePoolBody, type Effects, findPastExpiry, type NodeEffects } from "./schema.ts";
 
 /** A pool of a cluster before and after a request; undefined while there is none. */
 interface PoolChange {
@@ -128,8 +128,8 @@ export async function updateNodePool(
       const { patch, merged, changed } = merge;
       const labels = findNewLabels(spec.nodeLabels, merged.nodeLabels);
       const [first, ...others] = [
-        ...checkPoolCapabilities({ node_labels: labels }, capabilities),
-        ...(changed.includes("expiresAt") ? refusePastExpiry(merged.expiresAt, deps.now()) : []),
+        ...findUnsupportedOfPool({ node_labels: labels }, capabilities),
+        ...(changed.includes("expiresAt") ? findPastExpiry(merged.expiresAt, deps.now()) : []),
       ];
       if (first !== undefined) throw validationFailed([first, ...others]);
       const assessed = assessChange(deps, amountsOfUpdate(current, merged), {
@@ -197,12 +197,12 @@ function assessChange(
   { change, nodes }: { change: PoolChange; nodes: NodeEffects },
 ) {
   const owner = { orgId: change.orgId, defaults: config.quotas };
-  const assess = (db: Queryable) => assessQuota(db, owner, [amounts]);
+  const requireQuota = (db: Queryable) => assessQuota(db, owner, [amounts]);
   return {
     amounts: amounts.desired,
-    check: increasesUse(amounts) ? assess : undefined,
+    check: increasesUse(amounts) ? requireQuota : undefined,
     effects: async (db: Queryable): Promise<Effects> => ({
-      quota: await assess(db),
+      quota: await requireQuota(db),
       ...nodes,
       warnings: [],
       cost: await assessPoolCost(db, now(), change),
@@ -268,7 +268,7 @@ function findNewLabels(
  * What a pool asks for and the class of its cluster is known not to have; `prefix` is the place of the pool in the
  * body.
  */
-export function checkPoolCapabilities(
+export function findUnsupportedOfPool(
   {
     node_labels: labels = {},
     node_taints: taints = [],
@@ -278,7 +278,7 @@ export function checkPoolCapabilities(
 ): ErrorDetail[] {
   const needsLabels = Object.keys(labels).some((key) => !isAlwaysPropagated(key));
   return [
-    ...(needsLabels ? refuseUnsupported(`${prefix}node_labels`, capabilities?.nodeLabels) : []),
-    ...(taints.length > 0 ? refuseUnsupported(`${prefix}node_taints`, capabilities?.nodeTaints) : []),
+    ...(needsLabels ? findUnsupported(`${prefix}node_labels`, capabilities?.nodeLabels) : []),
+    ...(taints.length > 0 ? findUnsupported(`${prefix}node_taints`, capabilities?.nodeTaints) : []),
   ];
 }

@@ -4,7 +4,7 @@ import { LABEL_ORG_ID, LABEL_PROTECTED, MANAGER_APISERVER } from "../../shared/c
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { KubeClient, PatchOptions } from "../../shared/kube/client.ts";
 import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
-import { isNotApplied, KubeError } from "../../shared/kube/errors.ts";
+import { hadNoEffect, KubeError } from "../../shared/kube/errors.ts";
 import { sleep } from "../../shared/program/time.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
@@ -59,7 +59,7 @@ async function removeLabel(
       await setLabel(kube, namespace, null, { signal, serverTimeoutMs: SERVER_TIMEOUT_MS });
     } catch (error) {
       // The patch may still be made, which must come before the label of the next change: that has to wait for the lock.
-      if (!isNotApplied(error)) await sleep(SERVER_TIMEOUT_MS);
+      if (!hadNoEffect(error)) await sleep(SERVER_TIMEOUT_MS);
       throw error;
     }
   });

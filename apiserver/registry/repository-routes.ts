@@ -45,7 +45,7 @@ export function addRepositoryRoutes(router: Router<Deps>, useRegistry: UseRegist
       responses: { 200: { description: "A page, in the order of their names.", body: repositoryPage } },
     },
     async (c, { deps, orgId, caller, query }) => {
-      const { names, next } = await useRegistry(caller.slot, (backend) =>
+      const { names, next } = await useRegistry(caller.request, (backend) =>
         listRepositories(backend, repositoryPrefix(orgId), {
           after: cursorToName(query.cursor),
           limit: query.limit,
@@ -77,7 +77,7 @@ export function addRepositoryRoutes(router: Router<Deps>, useRegistry: UseRegist
     },
     async (c, { deps, orgId, caller, params: { repoName } }) => {
       const repository = requireRepositoryName(orgId, repoName);
-      const tags = await useRegistry(caller.slot, (backend) => listTagNames(backend, repository));
+      const tags = await useRegistry(caller.request, (backend) => listTagNames(backend, repository));
       if (tags.length === 0) throw notFound("repository");
       const etag = repositoryTag(tags);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
@@ -107,7 +107,7 @@ export function addRepositoryRoutes(router: Router<Deps>, useRegistry: UseRegist
         orgId,
         target: { kind: "repository", id: repoName },
       } as const;
-      await useRegistry(caller.slot, async (backend) => {
+      await useRegistry(caller.request, async (backend) => {
         const tags = await listTagNames(backend, repository);
         if (tags.length === 0) throw notFound("repository");
         requireMatch(readPreconditions(c), repositoryTag(tags));
@@ -137,7 +137,7 @@ export function addTagRoutes(router: Router<Deps>, useRegistry: UseRegistry): vo
     async (c, { orgId, caller, params: { repoName }, query }) => {
       const repository = requireRepositoryName(orgId, repoName);
       const after = cursorToName(query.cursor);
-      const { items, next } = await useRegistry(caller.slot, (backend) =>
+      const { items, next } = await useRegistry(caller.request, (backend) =>
         listTags(backend, repository, { after, limit: query.limit }),
       );
       if (items.length === 0 && after === undefined) throw notFound("repository");
@@ -169,7 +169,7 @@ export function addTagRoutes(router: Router<Deps>, useRegistry: UseRegistry): vo
       const repository = requireRepositoryName(orgId, params.repoName);
       const reference = requireTagName(params.tag);
       const target = { kind: "repository_tag", id: `${params.repoName}:${params.tag}` } as const;
-      await useRegistry(caller.slot, async (backend) => {
+      await useRegistry(caller.request, async (backend) => {
         const digest = await backend.findDigest(repository, reference);
         if (digest === undefined) throw notFound("tag");
         requireMatch(readPreconditions(c), toTagVersion(digest));

@@ -25,27 +25,27 @@ const RETRY_AFTER_SECONDS = "5";
 
 /** Operations on the scan of the image that a tag names. */
 export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): void {
-  const findImage = ({ caller: { slot }, orgId, params }: ScanCall) =>
-    useRegistry(slot, async (backend) => ({
+  const findImage = ({ caller: { request }, orgId, params }: ScanCall) =>
+    useRegistry(request, async (backend) => ({
       ...(await requireImage(backend, orgId, params)),
       ownScans: backend.ownScans,
     }));
   /** The registry's own reports that are held at once, each of up to 64 MiB: no computation waits for the registry. */
   const reports = createSharedSlots({ perKey: 1, all: 2 });
-  const useReports = async <T>({ caller: { slot } }: ScanCall, work: () => Promise<T>): Promise<T> => {
-    const free = slot && (await takeSlot(reports, slot.tenant, slot.ended));
+  const useReports = async <T>({ caller: { request } }: ScanCall, work: () => Promise<T>): Promise<T> => {
+    const free = request && (await takeSlot(reports, request.tenant, request.ended));
     return work().finally(free);
   };
   /** What the entity tag of a scan is made of, without its report. */
   const findVersion = async (call: ScanCall, { repository, digest, ownScans }: FoundImage) => {
     const last = await findScanSummary(call.deps.db, call.orgId, digest);
     if (ownScans === undefined) return last;
-    const own = await useRegistry(call.caller.slot, () => ownScans.findVersion(repository, digest));
+    const own = await useRegistry(call.caller.request, () => ownScans.findVersion(repository, digest));
     return own === undefined || own.state === "success" ? own : { ...(last ?? own), state: own.state };
   };
   const readScan = async (call: ScanCall, { repository, digest, ownScans }: FoundImage, isLarge: boolean) => {
     const { deps, orgId, params, caller } = call;
-    const find = () => useRegistry(caller.slot, async () => ownScans?.find(repository, digest));
+    const find = () => useRegistry(caller.request, async () => ownScans?.find(repository, digest));
     // Until the computation begins too: requests that wait for one would hold their reports.
     const findLarge = async () => {
       const found = ownScans && (await find());
@@ -125,10 +125,10 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
       const respond = (scan: ScanSummary) =>
         c.json(presentRequestedScan(scan), 202, { Location: c.req.path, "Retry-After": RETRY_AFTER_SECONDS });
       if (ownScans !== undefined) {
-        const findOwn = () => useRegistry(caller.slot, () => ownScans.findVersion(repository, digest));
+        const findOwn = () => useRegistry(caller.request, () => ownScans.findVersion(repository, digest));
         const respondWith = (state: ScanState, last: ScanSummary | undefined) =>
           respond({ ...(last ?? NO_REPORT), state });
-        const readLast = () => useRegistry(caller.slot, () => keepLastReport(call, ownScans, digest));
+        const readLast = () => useRegistry(caller.request, () => keepLastReport(call, ownScans, digest));
         const resume = async ({ id, storedValue }: Attempt) => {
           const own = await findOwn();
           if (own === undefined || !(isPending(own) || reportTimeOf(own) !== storedValue)) return undefined;
@@ -155,7 +155,9 @@ export function addScanRoutes(router: Router<Deps>, useRegistry: UseRegistry): v
           return respondWith(await doRecorded(deps, caller, entry, request), last);
         };
         const storedValue = async () => reportTimeOf(await findOwn());
-        return runOnce({ resume, storedValue }, () => useReports(call, () => useRegistry(caller.slot, run)));
+        return runOnce({ resume, storedValue }, () =>
+          useReports(call, () => useRegistry(caller.request, run)),
+        );
       }
       return call.transact(async (tx) => {
         const image = { orgId, digest, repository: params.repoName };
@@ -187,7 +189,7 @@ interface ImageNames {
 interface ScanCall {
   deps: Pick<Deps, "db" | "now">;
   orgId: string;
-  caller: Pick<Caller, "slot">;
+  caller: Pick<Caller, "request">;
   acquireComputation: () => Promise<void>;
   params: ImageNames;
 }

@@ -52,14 +52,14 @@ export function createConfigMapReader<T>(
   deps: ConfigMapDeps,
   { name, key, what, initial, parse }: ConfigMapSource<T>,
 ): ConfigMapReader<T> {
-  let known: { value: T; atMs: number } | undefined;
+  let cached: { value: T; atMs: number } | undefined;
   let running: Promise<T> | undefined;
   let failedAtMs = Number.NEGATIVE_INFINITY;
 
   async function fetchValue(): Promise<T> {
     const map = await deps.kube.get(configMapKind, deps.config.platformNamespace, name);
     const value = parse(map?.data?.[key]);
-    known = { value, atMs: deps.now().getTime() };
+    cached = { value, atMs: deps.now().getTime() };
     return value;
   }
 
@@ -79,12 +79,12 @@ export function createConfigMapReader<T>(
     throw error;
   }
 
-  const isFresh = () => known !== undefined && deps.now().getTime() - known.atMs < MAX_AGE_MS;
+  const isFresh = () => cached !== undefined && deps.now().getTime() - cached.atMs < MAX_AGE_MS;
   const hasJustFailed = () => deps.now().getTime() - failedAtMs < RETRY_AFTER_MS;
 
   return {
     async read() {
-      if (known !== undefined && isFresh()) return known.value;
+      if (cached !== undefined && isFresh()) return cached.value;
       try {
         return await refresh();
       } catch (error) {
@@ -94,7 +94,7 @@ export function createConfigMapReader<T>(
     async readCached() {
       const isDue = !isFresh() && !hasJustFailed();
       const refreshed = isDue ? refresh().catch(() => undefined) : undefined;
-      if (known !== undefined) return known.value;
+      if (cached !== undefined) return cached.value;
       const waited = sleep(FIRST_READ_MS, undefined, { ref: false });
       return (await Promise.race([refreshed, waited])) ?? initial;
     },
@@ -134,14 +134,14 @@ export function findClusterCapabilities(
     : undefined;
 }
 
-/** Refuses a list of networks that may reach the API endpoint where none, or none of this length or with IPv6, can be had. */
-export function refuseCidrs(
+/** What of a list of networks that may reach the API endpoint cannot be had: any, its length or its blocks of IPv6. */
+export function findUnsupportedCidrs(
   blocks: readonly string[],
   capabilities: PlanCapabilities | undefined,
 ): ErrorDetail[] {
   const field = "authorized_cidrs";
-  const refused = refuseUnsupported(field, capabilities?.authorizedCIDRs);
-  if (refused.length > 0) return refused;
+  const unsupported = findUnsupported(field, capabilities?.authorizedCIDRs);
+  if (unsupported.length > 0) return unsupported;
   const reason = findUnsupportedReason(capabilities?.authorizedIPv6CIDRs);
   const block = blocks.find(isIPv6Cidr);
   if (reason !== undefined && block !== undefined) {
@@ -154,8 +154,8 @@ export function refuseCidrs(
   return [{ field, code: "unsupported", message }];
 }
 
-/** Refuses a field that needs a capability which is known to be missing; empty = it does not. */
-export function refuseUnsupported(field: string, capability: Capability | undefined): ErrorDetail[] {
+/** The detail of a field that needs a capability which is known to be missing; empty = it is not. */
+export function findUnsupported(field: string, capability: Capability | undefined): ErrorDetail[] {
   const reason = findUnsupportedReason(capability);
   if (reason === undefined) return [];
   const message = `is not supported; leave it out, or ask the platform's operator ("${reason}")`;

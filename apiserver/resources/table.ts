@@ -56,7 +56,7 @@ export const writeIntents = pgTable(
     object: jsonb().$type<KubeObject>(),
     /** The column was named before the word "author" was. */
     author: jsonb("origin").$type<Author>().notNull(),
-    /** Among the objects of one create, the last one has the audit row. */
+    /** The audit row to write; of a create its last object has it, with the result `failed` once the create is abandoned. */
     entry: jsonb().$type<AuditEntry>(),
     startedAt: timestamp("started_at", { withTimezone: true }).notNull().defaultNow(),
   },

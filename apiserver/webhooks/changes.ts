@@ -10,7 +10,7 @@ import { auditWebhook } from "./present.ts";
 import { addSecret, rotateSecret, type SecretKeys } from "./secrets/rotate.ts";
 import { endSecrets } from "./secrets/store.ts";
 import { createAddressGuard } from "./sending/address-guard.ts";
-import { checkEndpoint } from "./sending/endpoint-url.ts";
+import { findEndpointRefusal } from "./sending/endpoint-url.ts";
 import { createResolver } from "./sending/resolver.ts";
 import {
   countWebhooks,
@@ -210,7 +210,7 @@ export async function requireEndpoint({ config }: Pick<Deps, "config">, url: str
   const { allowedAddresses, blockedAddresses, blockedNames, dnsServers } = config.webhooks;
   const guard = createAddressGuard({ allowed: allowedAddresses, blocked: blockedAddresses });
   const resolver = createResolver({ servers: dnsServers });
-  const refusal = await checkEndpoint(url, { guard, resolver, blockedNames });
+  const refusal = await findEndpointRefusal(url, { guard, resolver, blockedNames });
   if (refusal !== undefined) throw invalidField("url", refusal.code, refusal.message);
 }
 

@@ -11,7 +11,7 @@ import {
 } from "../http/contract/fields.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
-import { checkEndpointUrl } from "./sending/endpoint-url.ts";
+import { findUrlRefusal } from "./sending/endpoint-url.ts";
 import { DISABLED_REASONS } from "./table.ts";
 
 /** What a webhook can subscribe to. */
@@ -132,7 +132,7 @@ const urlSchema = text(
   "The endpoint that events are sent to: https, port 443 or one from 1024 to 65535, without user name and password, on the public internet. Other ports are refused, for they belong to services that take no webhooks, as SSH and mail.",
 )
   .superRefine((url, context) => {
-    const refusal = url === "" ? undefined : checkEndpointUrl(url);
+    const refusal = url === "" ? undefined : findUrlRefusal(url);
     if (refusal === undefined) return;
     context.addIssue({ code: "custom", message: refusal.message, params: { code: refusal.code } });
   })

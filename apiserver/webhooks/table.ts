@@ -169,7 +169,7 @@ export interface DeliveryClaim {
 
 /**
  * When the deliverers look at a webhook, what they are attempting, and the health of its endpoint; a row for each webhook.
- * A transaction that adds a pending delivery makes the row due (`makeQueuesDue`); a claim and a completion lock it.
+ * A transaction that adds a pending delivery makes the row due (`makeQueuesDue`); a claim and the result of an attempt lock it.
  * So no wake-up is lost, the cap of an endpoint holds over all replicas, and a claim writes one row for many deliveries.
  */
 export const webhookQueues = pgTable(

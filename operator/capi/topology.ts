@@ -1,6 +1,6 @@
 import { type Plan, type Step, StepError } from "../../shared/controller/plan.ts";
 import type { ClusterNetwork } from "../../shared/crd/cluster-network.ts";
-import { isNotApplied } from "../../shared/kube/errors.ts";
+import { hadNoEffect } from "../../shared/kube/errors.ts";
 import { apiVersionOf, type OwnerReference } from "../../shared/kube/kind.ts";
 import type { ClassCapabilities } from "./cluster-class.ts";
 import {
@@ -180,7 +180,7 @@ export function createTopologyWrites(nowMs: () => number = () => performance.now
 /** Whether this is a failed apply of the Cluster API object that may still take effect: its outcome is unknown. */
 export function mayStillBeApplied(error: unknown): boolean {
   if (!(error instanceof StepError) || error.step.kind !== capiClusterKind) return false;
-  return error.step.verb === "apply" && !isNotApplied(error.cause);
+  return error.step.verb === "apply" && !hadNoEffect(error.cause);
 }
 
 /** The Cluster API cluster that the plan applies; undefined = none. */

@@ -149,7 +149,7 @@ export function wasNeverSent(error: unknown): boolean {
  * Whether a failed write certainly changed nothing: it was refused or never sent. After a 5xx it may be made all the same, for
  * kube-apiserver ends a request while its store goes on, and a load balancer loses responses.
  */
-export function isNotApplied(error: unknown): boolean {
+export function hadNoEffect(error: unknown): boolean {
   if (!(error instanceof KubeError)) return false;
   const isRefused = error.status > 0 && error.status < 500;
   return isRefused || error.isWebhookUnavailable || wasNeverSent(error);

@@ -13,10 +13,10 @@ export interface KeyedSlots {
   /** A slot, when one of this key is free now; then as `take`. */
   tryTake(key: string): (() => void) | undefined;
   /**
-   * Waits for a slot of the key, first come, first served, or before all that wait now. Resolves with the function that
+   * Waits for a slot of the key, first come, first served, or with priority before all others. Resolves with the function that
    * returns it, to be called once; rejects with the reason of `signal` when that aborts first.
    */
-  take(key: string, signal?: AbortSignal, options?: { isFirst?: boolean }): Promise<() => void>;
+  take(key: string, signal?: AbortSignal, options?: { hasPriority?: boolean }): Promise<() => void>;
   /** How many wait for a slot of this key. */
   countWaiting(key: string): number;
 }
@@ -54,7 +54,7 @@ export function createKeyedSlots(perKey: number): KeyedSlots {
 
   return {
     tryTake,
-    async take(key, signal, { isFirst = false } = {}) {
+    async take(key, signal, { hasPriority = false } = {}) {
       signal?.throwIfAborted();
       const free = tryTake(key);
       if (free !== undefined) return free;
@@ -64,7 +64,7 @@ export function createKeyedSlots(perKey: number): KeyedSlots {
         reject(signal?.reason);
       };
       const others = waiting.get(key) ?? new Set();
-      waiting.set(key, isFirst ? new Set([resolve, ...others]) : others.add(resolve));
+      waiting.set(key, hasPriority ? new Set([resolve, ...others]) : others.add(resolve));
       signal?.addEventListener("abort", onAbort, { once: true });
       await promise.finally(() => signal?.removeEventListener("abort", onAbort));
       return () => release(key);

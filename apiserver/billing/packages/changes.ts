@@ -89,8 +89,8 @@ export async function requireOffered(
   throw invalidField("plan", "invalid_enum", `must be ${formatChoice(choice)}`);
 }
 
-/** Refuses a plan that no class can make, as its cluster would wait without end, with those that can be chosen. */
-export async function refuseUnavailable(
+/** The detail of a plan that no class can make, whose cluster would wait without end; it names those that can be chosen. */
+export async function findUnavailablePlan(
   db: Queryable,
   slug: string | null | undefined,
   published: ClassCapabilitiesByPlan,

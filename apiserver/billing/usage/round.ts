@@ -2,7 +2,7 @@ import { messageOf } from "../../../shared/program/errors.ts";
 import { createId, NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
-import { findLastSeenAt } from "../../resources/project/index.ts";
+import { findLastSyncedAt } from "../../resources/project/index.ts";
 import { applyEvidence, type LatestIntervals, type LedgerChanges } from "./apply-evidence.ts";
 import type { Evidence, NewEvidence } from "./evidence.ts";
 import {
@@ -34,7 +34,7 @@ export type LedgerDeps = Pick<Deps, "db" | "log" | "now"> & { ledgerMetrics: Led
  * An object that cannot be written is logged and left for the next round.
  */
 export async function runRound(deps: LedgerDeps, signal: AbortSignal): Promise<void> {
-  const seenAt = await findLastSeenAt(deps.db);
+  const seenAt = await findLastSyncedAt(deps.db);
   let isComplete = true;
   for (const kind of ["cluster", "node_pool"] as const)
     for await (const uids of changedSources(deps.db, kind, signal))

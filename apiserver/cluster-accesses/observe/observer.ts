@@ -37,7 +37,7 @@ const RECHECK_AFTER_MS = 2_000;
 const BATCH_SIZE = 20;
 
 /** An access in the cache, a deleted one, or the search for those that ended while no process watched. */
-type Work = { key: string } | { deleted: DeletedAccess } | { search: true };
+type Work = { key: string } | { deleted: DeletedAccess } | { findMissing: true };
 
 /** An access that is deleted. */
 interface DeletedAccess {
@@ -71,7 +71,7 @@ async function observe(deps: Deps & { lostWithinMs: number }, signal: AbortSigna
     name: "access-observer",
     batchSize: BATCH_SIZE,
     keyOf: (work) =>
-      "key" in work ? `access ${work.key}` : "deleted" in work ? `deleted ${work.deleted.uid}` : "search",
+      "key" in work ? `access ${work.key}` : "deleted" in work ? `deleted ${work.deleted.uid}` : "missing",
     run: async (batch) => {
       for (const work of batch) await carryOut({ ...deps, store, addLater }, work);
     },
@@ -91,7 +91,7 @@ async function observe(deps: Deps & { lostWithinMs: number }, signal: AbortSigna
     keepManagedFields: true,
     onChange: ({ type, object }) =>
       queue.add(type === "deleted" ? { deleted: toDeletedAccess(object) } : { key: objectKey(object) }),
-    onRelist: () => queue.add({ search: true }),
+    onRelist: () => queue.add({ findMissing: true }),
   }).start(signal);
   await queue.stopped;
 }
@@ -105,7 +105,7 @@ type ObserverDeps = Deps & {
 
 async function carryOut(deps: ObserverDeps, work: Work): Promise<void> {
   if ("deleted" in work) return recordEndWhenKnown(deps, work.deleted);
-  if ("search" in work) return findMissing(deps);
+  if ("findMissing" in work) return findMissing(deps);
   const access = deps.store.get(work.key);
   if (access === undefined) return;
   // The record of an access is what decides about one that comes back from a backup.

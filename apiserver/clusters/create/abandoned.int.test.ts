@@ -218,11 +218,11 @@ test("every write that has an intent is over at the server before the sweep look
   };
   const caller = { ...asAuthorized(author), confirm };
   const cluster = await create(deps, aCreateRequest(orgId, "Noted"));
-  const { object } = await changeCluster(deps, caller, cluster, {
+  const { projected } = await changeCluster(deps, caller, cluster, {
     action: "cluster.update",
     preconditions: undefined,
     merge: () => ({ outcome: "patch", patch: { displayName: "Noted twice" } }),
   });
-  await deleteCluster(deps, caller, object);
+  await deleteCluster(deps, caller, projected);
   expect(seen).toEqual(new Set(["create 25000", "change 25000", "delete 25000"]));
 });

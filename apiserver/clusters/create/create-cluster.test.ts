@@ -4,7 +4,7 @@ import type { VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts
 import { nodePoolSpecSchema } from "../../../shared/crd/node-pool.ts";
 import { toNodePoolObject } from "../../node-pools/collection.ts";
 import { createClusterBody } from "../schema.ts";
-import { checkCreate, toClusterObject, toNewCluster } from "./create-cluster.ts";
+import { findCreateViolations, toClusterObject, toNewCluster } from "./create-cluster.ts";
 
 const CATALOGUE: VersionCatalogue = [
   { version: "1.33.6", status: "endOfLife" },
@@ -22,7 +22,7 @@ const IDENTITY = {
 };
 
 function check(body: unknown): string[] {
-  return checkCreate(createClusterBody.parse(body), CATALOGUE, undefined).map(
+  return findCreateViolations(createClusterBody.parse(body), CATALOGUE, undefined).map(
     ({ field, code }) => `${field}/${code}`,
   );
 }
@@ -54,7 +54,7 @@ test.each<[string, string[], number]>([
 ])("where a list has at most two blocks, %s", (_, authorized_cidrs, refusals) => {
   const body = createClusterBody.parse({ name: "First", k8s_version: "1.34", authorized_cidrs });
   const capabilities = { class: "short", authorizedCIDRs: true as const, maxAuthorizedCIDRs: 2 };
-  const details = checkCreate(body, CATALOGUE, capabilities);
+  const details = findCreateViolations(body, CATALOGUE, capabilities);
   expect(
     details.filter(({ field, code }) => field === "authorized_cidrs" && code === "unsupported"),
   ).toHaveLength(refusals);

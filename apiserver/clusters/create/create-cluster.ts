@@ -21,13 +21,13 @@ import type { Caller } from "../../http/contract/caller.ts";
 import { type ErrorDetail, validationFailed } from "../../http/errors.ts";
 import {
   amountsOfCreate,
-  checkPoolCapabilities,
-  checkPoolRules,
   type Effects,
   effectsOfCreate,
+  findPastExpiry,
+  findPoolViolations,
+  findUnsupportedOfPool,
   type NewNodePool,
   type ObjectPlace,
-  refusePastExpiry,
   sumEffects,
   toBilledPool,
   toNewObject,
@@ -35,7 +35,7 @@ import {
 } from "../../node-pools/index.ts";
 import { ensureNamespace } from "../../organizations/index.ts";
 import { assessQuota } from "../../quotas/index.ts";
-import { refuseCidrs } from "../../resources/platform-config.ts";
+import { findUnsupportedCidrs } from "../../resources/platform-config.ts";
 import { findCluster, type ProjectedCluster } from "../../resources/project/index.ts";
 import { createObject, type WriteResult } from "../../resources/write/index.ts";
 import { annotateSentCidrs, maskCidrs } from "../authorized-cidrs.ts";
@@ -55,23 +55,24 @@ interface CreateIdentity {
 }
 
 /**
- * Every fault of a create beyond its schema and its plan: the version must be in the catalogue, the class of the plan must have
+ * What is wrong with a create beyond schema and plan: the version must be in the catalogue, the class of the plan must have
  * what is asked of it, as far as that is known, the pools must hold the rules between their fields and have unique names.
  */
-export function checkCreate(
+export function findCreateViolations(
   body: CreateClusterBody,
   catalogue: VersionCatalogue,
   capabilities: PlanCapabilities | undefined,
 ): ErrorDetail[] {
-  const details = refuseList(body, capabilities);
+  const { authorized_cidrs: cidrs = [] } = body;
+  const details = cidrs.length === 0 ? [] : findUnsupportedCidrs(maskCidrs(cidrs), capabilities);
   if (resolveVersion(catalogue, body.k8s_version) === undefined)
     details.push({ field: "k8s_version", ...unknownVersion(catalogue) });
   const names = new Set<string>();
   for (const [index, pool] of (body.node_pools ?? []).entries()) {
     const place = `node_pools[${index}]`;
-    for (const detail of checkPoolRules(toNodePoolSpec(pool, "")))
+    for (const detail of findPoolViolations(toNodePoolSpec(pool, "")))
       details.push({ ...detail, field: detail.field === "body" ? place : `${place}.${detail.field}` });
-    details.push(...checkPoolCapabilities(pool, capabilities, `${place}.`));
+    details.push(...findUnsupportedOfPool(pool, capabilities, `${place}.`));
     const key = pool.name.toLowerCase();
     if (names.has(key))
       details.push({ field: `${place}.name`, code: "duplicate", message: "must be given once" });
@@ -81,20 +82,13 @@ export function checkCreate(
 }
 
 /** End dates of a cluster and its pools that have passed. */
-export function checkExpiries({ spec, nodePools }: NewCluster, now: Date): ErrorDetail[] {
+export function findPastExpiries({ spec, nodePools }: NewCluster, now: Date): ErrorDetail[] {
   return [
-    ...refusePastExpiry(spec.expiresAt, now),
+    ...findPastExpiry(spec.expiresAt, now),
     ...nodePools.flatMap((pool, index) =>
-      refusePastExpiry(pool.spec.expiresAt, now, `node_pools[${index}].expires_at`),
+      findPastExpiry(pool.spec.expiresAt, now, `node_pools[${index}].expires_at`),
     ),
   ];
-}
-
-function refuseList(
-  { authorized_cidrs: cidrs = [] }: CreateClusterBody,
-  capabilities: PlanCapabilities | undefined,
-): ErrorDetail[] {
-  return cidrs.length === 0 ? [] : refuseCidrs(maskCidrs(cidrs), capabilities);
 }
 
 /**
@@ -111,7 +105,7 @@ export function findCreateWarnings(
   return [{ field: "public_endpoint", code: "unsupported", message }];
 }
 
-/** The create request of a body that has passed `checkCreate` with the same catalogue. */
+/** The create request of a body that has passed `findCreateViolations` with the same catalogue. */
 export function toNewCluster(
   body: CreateClusterBody,
   catalogue: VersionCatalogue,
@@ -160,7 +154,7 @@ export interface NewCluster extends ObjectPlace {
 
 interface CreateClusterOptions {
   dryRun: boolean;
-  /** What `refuseUnavailable` and `checkCreate` found. What an earlier attempt has begun is completed all the same. */
+  /** What is wrong with it. What an earlier attempt has begun is completed all the same. */
   details: readonly ErrorDetail[];
   warnings?: readonly ErrorDetail[];
   /** What classes can do, as far as it is known. */
@@ -178,7 +172,7 @@ export async function createCluster(
   { dryRun, details, warnings = [], published = {} }: CreateClusterOptions,
 ): Promise<WriteResult<ProjectedCluster, Effects>> {
   const { orgId, clusterId, objectName, spec, nodePools } = desired;
-  const assess = (db: Queryable) =>
+  const requireQuota = (db: Queryable) =>
     assessQuota(db, { orgId, defaults: deps.config.quotas }, quotaAmountsOf(desired));
   return createObject(deps, caller, clustersOf(orgId), {
     action: "cluster.create",
@@ -199,10 +193,10 @@ export async function createCluster(
       const [first, ...others] = details;
       if (first !== undefined) throw validationFailed([first, ...others]);
       if (spec.plan !== undefined) await requireOffered(tx, spec.plan, published);
-      await assess(tx);
+      await requireQuota(tx);
     },
     effects: async (db) => ({
-      quota: await assess(db),
+      quota: await requireQuota(db),
       ...sumEffects(nodePools.map((pool) => effectsOfCreate(pool.spec))),
       warnings: [...warnings],
       cost: await assessCost(db, deps.now(), { cluster: undefined, pools: [] }, toBilledCluster(desired)),

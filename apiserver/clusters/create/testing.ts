@@ -16,8 +16,7 @@ export const author: Author = {
 
 /** Creates it as `author`, whose right is never confirmed. */
 export async function create(deps: Deps, request: NewCluster) {
-  const { object } = await createCluster(deps, asAuthorized(author), request, { dryRun: false, details: [] });
-  return object;
+  return (await createCluster(deps, asAuthorized(author), request, { dryRun: false, details: [] })).projected;
 }
 
 /** A request for a cluster with one pool of one node. */

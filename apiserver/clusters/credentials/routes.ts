@@ -89,7 +89,7 @@ function addRotate(router: Router<Deps>, catalogue: CatalogueReader): void {
         return generationOf(live) > Number(storedValue) ? accept(live) : undefined;
       };
       return runOnce({ resume, storedValue: readGeneration }, async () => {
-        const { object: rotated } = await changeCluster(deps, caller, cluster, {
+        const { projected: rotated } = await changeCluster(deps, caller, cluster, {
           action: "cluster.rotate_credentials",
           preconditions: readPreconditions(c),
           merge: mergeNextGeneration,

@@ -9,7 +9,7 @@ import {
   type CheckedUpgrade,
   decideForce,
   findBlockWarnings,
-  refuseLackingClass,
+  findUnsupportedByClass,
   requireUnblocked,
 } from "../upgrade-decision.ts";
 import { checkUpgrade, presentChecks } from "./enforce.ts";
@@ -204,7 +204,7 @@ describe("an upgrade that brings another cluster class", () => {
   });
 
   test("is refused at the version for each that it uses and the class lacks", () => {
-    const refused = refuseLackingClass(running(using), lacking, "k8s_version");
+    const refused = findUnsupportedByClass(running(using), lacking, "k8s_version");
     expect(refused.map(({ field, code }) => [field, code])).toEqual(
       Array.from({ length: 3 }, () => ["k8s_version", "unsupported"]),
     );
@@ -216,7 +216,7 @@ describe("an upgrade that brings another cluster class", () => {
       ),
     );
     const short = { class: "standard-v2", maxAuthorizedCIDRs: 1 };
-    expect(refuseLackingClass(running(using), short, "target_version")).toMatchObject([
+    expect(findUnsupportedByClass(running(using), short, "target_version")).toMatchObject([
       { field: "target_version", message: expect.stringContaining("1 or fewer different blocks") },
     ]);
   });
@@ -236,7 +236,7 @@ describe("an upgrade that brings another cluster class", () => {
     ["is of a plan of which nothing is known", running(using), undefined],
     ["is of a plan without a class", running(using), { class: no("the plan") }],
   ])("of a cluster that %s is accepted", (_, current, capabilities) => {
-    expect(refuseLackingClass(current, capabilities, "k8s_version")).toEqual([]);
+    expect(findUnsupportedByClass(current, capabilities, "k8s_version")).toEqual([]);
   });
 
   test.each([
@@ -246,7 +246,7 @@ describe("an upgrade that brings another cluster class", () => {
     [waiting("authorizedCIDRs", "RejectedByClusterAPI"), ["authorized_cidrs", "api_server_rate_limit"]],
   ])("is refused for the network rule beside the one that waits: %o", (part, fields) => {
     const current = running({ network: using.network }, { unapplied: [part] });
-    const refused = refuseLackingClass(current, lacking, "k8s_version");
+    const refused = findUnsupportedByClass(current, lacking, "k8s_version");
     expect(refused.map(({ message }) => /uses: (\w+)/.exec(message)?.[1])).toEqual(fields);
   });
 });

@@ -98,7 +98,7 @@ export function addUpgradeRoutes(
           upgrade,
           classes: await capabilities.readCached(),
         });
-        const { object: upgraded, effects, newVersion } = changed;
+        const { projected: upgraded, effects, newVersion } = changed;
         if (effects === undefined)
           return accept(upgraded, presentChecks("warnings", membership, upgrade, newVersion));
         const checks = presentChecks("checks", membership, upgrade, newVersion);

@@ -70,9 +70,9 @@ export function addRoute<
           // Checked again, for the request has waited: its caller may not have read the responses of earlier ones.
           beginTurn: () => router.unread.requireCapacity(findConsumers(c)),
         },
-        async (slot) => {
-          if (operation.body === undefined) await slot.acquire();
-          return handle(c, createCall(router, operation, c, slot) as Parameters<typeof handle>[1]);
+        async (request) => {
+          if (operation.body === undefined) await request.acquireSlot();
+          return handle(c, createCall(router, operation, c, request) as Parameters<typeof handle>[1]);
         },
       ),
   );
@@ -93,7 +93,7 @@ function createChecks(router: Router, operation: Operation): (c: Context<HttpEnv
     // Before the membership is looked up by it.
     if (isInOrganization) validate("path", organizationPath, path);
     await authorizeCaller(c, router, operation, principal);
-    checkRequest(c, router.limits);
+    requireAcceptable(c, router.limits);
     const params = validate("path", pathSchema, path);
     // A parameter that is sent several times is a list.
     const query = Object.entries(c.req.queries()).map(([name, all]) => [
@@ -154,7 +154,7 @@ function recordStaffRequests(router: Router, operation: Operation): MiddlewareHa
 }
 
 /** Throws 400 for a URL or a condition header that no operation accepts. */
-function checkRequest(c: Context<HttpEnv>, { maxUrlBytes }: RequestLimits): void {
+function requireAcceptable(c: Context<HttpEnv>, { maxUrlBytes }: RequestLimits): void {
   if (c.req.url.length > maxUrlBytes)
     throw new ApiError("bad_request", `The URL must not be longer than ${maxUrlBytes} bytes.`);
   for (const name of ["if-match", "if-none-match"]) {

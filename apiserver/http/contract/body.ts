@@ -5,7 +5,7 @@ import type { HttpEnv } from "../env.ts";
 import { ApiError, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
 import { type Allocation, type ByteBudget, findConsumers } from "./byte-budget.ts";
 import { parseJson } from "./json-text.ts";
-import type { TenantSlot } from "./tenant-slot.ts";
+import type { TenantRequest } from "./tenant-slot.ts";
 import { formatPath, invalidBody, parseInput } from "./validate.ts";
 
 /** JSON is UTF-8 (RFC 8259 section 8.1); other parameters have no meaning and are ignored. */
@@ -21,8 +21,8 @@ const PART_BYTES = 256;
 interface BodyLimits {
   maxBytes: number;
   budget: ByteBudget;
-  /** What the parsed body waits for before it is used: until then its bytes count. */
-  slot?: Pick<TenantSlot, "acquire">;
+  /** For whose slot the parsed body waits before it is used: until then its bytes count. */
+  request?: Pick<TenantRequest, "acquireSlot">;
 }
 
 interface ReadBody<T> {
@@ -54,14 +54,14 @@ export async function readJsonBody<S extends z.ZodType>(
  */
 export async function readText<T>(
   c: Context<HttpEnv>,
-  { maxBytes, budget, slot }: BodyLimits,
+  { maxBytes, budget, request }: BodyLimits,
   parse: (text: string) => T,
 ): Promise<T> {
   const allocation = budget.open(findConsumers(c));
   try {
     const parsed = parse(isAbsent(c) ? "" : await decodeBody(c, maxBytes, allocation));
     allocation.complete();
-    await slot?.acquire();
+    await request?.acquireSlot();
     return parsed;
   } finally {
     allocation.close();

@@ -26,7 +26,7 @@ import { type Preconditions, readPreconditions, requireMatch } from "./etag.ts";
 import { requireUnchanged } from "./fields.ts";
 import type { Operation } from "./operation.ts";
 import type { Router } from "./router.ts";
-import { bindToTenant, type RequestSlots, type TenantSlot } from "./tenant-slot.ts";
+import { bindToTenant, type RunningRequest, type TenantRequest } from "./tenant-slot.ts";
 
 /** Who changes something, and whether that is still allowed; `C` is what the caller may do. */
 export interface Caller<C = unknown> {
@@ -38,8 +38,8 @@ export interface Caller<C = unknown> {
    * the organization, or is outside one, the token alone.
    */
   confirm: (tx: Transaction) => Promise<C>;
-  /** Undefined for a change that follows from a request (`asAuthorized`): it ends with none. */
-  slot: TenantSlot | undefined;
+  /** The request that waits for the change; undefined for one that follows from a request (`asAuthorized`): none waits. */
+  request: TenantRequest | undefined;
 }
 
 /**
@@ -57,20 +57,20 @@ export function transactAs<T, C>(
 /** A transaction before which a request has written nothing: it does not begin once the client is gone. */
 async function beginWhileClientWaits<T>(
   db: Database,
-  { slot }: Pick<Caller, "slot">,
+  { request }: Pick<Caller, "request">,
   run: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
-  if (slot === undefined) return db.transaction(run);
+  if (request === undefined) return db.transaction(run);
   const clientContext: TenantContext = {
-    tenant: slot.tenant,
+    tenant: request.tenant,
     get signal() {
-      return slot.ended;
+      return request.ended;
     },
   };
   return forTenant(db, clientContext).transaction((tx) => {
     // Asked again, for the wait for a connection, which follows that for the tenant's share, does not end with the request.
-    if (slot.isEnded) throw clientDisconnected(slot.ended.reason);
-    slot.begin?.();
+    if (request.isEnded) throw clientDisconnected(request.ended.reason);
+    request.detachFromClient?.();
     return run(tx);
   });
 }
@@ -80,7 +80,7 @@ async function beginWhileClientWaits<T>(
  * locked, so the change must take no quota.
  */
 export function asAuthorized(author: Author): Caller {
-  return { author, confirm: async () => undefined, slot: undefined };
+  return { author, confirm: async () => undefined, request: undefined };
 }
 
 /** One change of a record in Postgres; `C` is what the caller may do. */
@@ -139,7 +139,7 @@ interface SignedInCall<P, Q, B, C = unknown, D = unknown> {
   query: Q;
   /** Reads and validates the body; call it after the parents in the path were found. Throws 415, 413, 400 or 422. */
   readBody: () => Promise<B>;
-  /** Waits until a response that takes long to make may be made; see RequestSlots. Throws 429. */
+  /** Waits until a response that takes long to make may be made; see RunningRequest. Throws 429. */
   acquireComputation: () => Promise<void>;
   author: Author;
   /** Who changes something: `confirm` comes first in every transaction that `transact` and `change` do not make. */
@@ -183,7 +183,7 @@ export function createCall(
   router: Router,
   operation: Operation,
   c: Context<HttpEnv>,
-  slot: RequestSlots,
+  request: RunningRequest,
 ): SignedIn | InOrganization {
   const principal = c.get("principal");
   if (principal === undefined) throw new Error(`${operation.operationId} authenticates no caller`);
@@ -195,13 +195,13 @@ export function createCall(
       const lock = orgId === undefined ? undefined : router.access.lockOrganization(tx, orgId);
       return sendTogether(lock ?? Promise.resolve(), confirmCredential(router.access, principal, tx));
     };
-    return createSignedInCall(router, operation, c, { author, confirm, slot }, slot);
+    return createSignedInCall(router, operation, c, { author, confirm, request }, request);
   }
 
   const required: Permission[] = [];
   const caller: Caller<ConfirmedAccess> = {
     author,
-    slot,
+    request,
     async confirm(tx) {
       const { orgId } = membership;
       const confirmed = await confirmAccess(router.access, operation.access, { principal, orgId }, tx);
@@ -210,7 +210,7 @@ export function createCall(
     },
   };
   return {
-    ...createSignedInCall(router, operation, c, caller, slot),
+    ...createSignedInCall(router, operation, c, caller, request),
     orgId: membership.orgId,
     membership,
     requirePermission(permission) {
@@ -225,20 +225,20 @@ function createSignedInCall<C>(
   operation: Operation,
   c: Context<HttpEnv>,
   caller: Caller<C>,
-  slot: RequestSlots,
+  request: RunningRequest,
 ): SignedInCall<unknown, unknown, unknown, C> {
   let body: { value: unknown; json: unknown } | undefined;
   const { principal } = caller.author;
   const { params, query } = c.get("input") ?? {};
   const { db, kube } = router.deps;
-  const { context, databaseContext, tenant } = slot;
-  const deps = { ...router.deps, db: forTenant(db, databaseContext), kube: bindToTenant(kube, context) };
+  const { kubeContext, databaseContext, tenant } = request;
+  const deps = { ...router.deps, db: forTenant(db, databaseContext), kube: bindToTenant(kube, kubeContext) };
 
   const runKeyed = async <R extends Response>(
     options: OnceOptions<R>,
     run: (attempt: Attempt, storeResponse: StoreOnce) => Promise<R>,
   ): Promise<Once<R>> => {
-    const request = {
+    const keyedRequest = {
       scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
       userId: principal.userId,
       key: c.req.header("idempotency-key"),
@@ -247,7 +247,7 @@ function createSignedInCall<C>(
       confirm: () => transactAs(deps.db, caller, async () => undefined),
     };
     const store = router.idempotencyOf(deps.db, forTenant(db, { tenant, signal: undefined }));
-    return (await runOnce(c, store, request, options, run)) as Once<R>;
+    return (await runOnce(c, store, keyedRequest, options, run)) as Once<R>;
   };
   return {
     requestId: c.get("requestId"),
@@ -257,11 +257,11 @@ function createSignedInCall<C>(
     async readBody() {
       if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
       const { maxBodyBytes: maxBytes } = router.limits;
-      const limits = { maxBytes, budget: router.bodies, slot };
+      const limits = { maxBytes, budget: router.bodies, request };
       body = await readJsonBody(c, operation.body, limits);
       return body.value;
     },
-    acquireComputation: () => slot.acquireComputation(),
+    acquireComputation: () => request.acquireComputation(),
     author: caller.author,
     caller,
     runOnce: runKeyed,

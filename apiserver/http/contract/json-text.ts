@@ -24,7 +24,7 @@ const COLON = 0x3a;
  * section 4). Throws 422 above 12,000 values or 128 fields in one object, both before anything is parsed.
  */
 export function parseJson(text: string): unknown {
-  checkStructure(text);
+  requireStructure(text);
   try {
     return JSON.parse(text);
   } catch {
@@ -33,7 +33,7 @@ export function parseJson(text: string): unknown {
 }
 
 /** One pass over any text. What is no JSON may pass: then the parser refuses it. */
-function checkStructure(text: string): void {
+function requireStructure(text: string): void {
   // The keys of each open object; undefined for an open array.
   const open: (Set<string> | undefined)[] = [];
   let values = 1;

@@ -10,13 +10,13 @@ import { handleError } from "../handle-error.ts";
 import {
   bindToTenant,
   type RequestKind,
-  type RequestSlots,
+  type RunningRequest,
   runWithTenantSlot,
   type TenantLimits,
 } from "./tenant-slot.ts";
 
 /** What the handler of each request saw, and the function that ends it. */
-let running: { tenant: string; slot: RequestSlots; end: () => void }[];
+let running: { tenant: string; request: RunningRequest; end: () => void }[];
 let limits: TenantLimits;
 beforeEach(() => {
   running = [];
@@ -35,10 +35,10 @@ app.get("/:tenant/:kind", async (c) => {
   c.set("membership", { orgId: tenant } as Membership);
   c.set("principal", makePrincipal("u"));
   const kind = c.req.param("kind").replace("-", " ") as RequestKind;
-  await runWithTenantSlot(c, { limits, kind, deadlineMs: 60_000 }, async (slot) => {
-    await slot.acquire();
-    if (c.req.query("computes") !== undefined) await slot.acquireComputation();
-    await new Promise<void>((end) => running.push({ tenant, slot, end }));
+  await runWithTenantSlot(c, { limits, kind, deadlineMs: 60_000 }, async (request) => {
+    await request.acquireSlot();
+    if (c.req.query("computes") !== undefined) await request.acquireComputation();
+    await new Promise<void>((end) => running.push({ tenant, request, end }));
   });
   return c.text("done");
 });
@@ -102,12 +102,12 @@ test.each([
   const client = new AbortController();
   void send(`/a/${kind}`, client.signal).catch(() => undefined);
   await settle();
-  const slot = running[0]?.slot;
-  const signals = [slot?.signal, slot?.databaseContext.signal];
+  const request = running[0]?.request;
+  const signals = [request?.signal, request?.databaseContext.signal];
   client.abort();
   expect(signals.map((signal) => signal?.aborted ?? false)).toEqual([ends, true]);
-  slot?.begin?.();
-  expect(slot?.databaseContext.signal?.aborted ?? false).toBe(ends);
+  request?.detachFromClient?.();
+  expect(request?.databaseContext.signal?.aborted ?? false).toBe(ends);
 });
 
 test("a client that has gone while it waited is not served, and holds no slot", async () => {

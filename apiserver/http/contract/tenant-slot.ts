@@ -39,16 +39,16 @@ export function createTenantLimits(limits: RequestLimits): TenantLimits {
 
 export type RequestKind = "read" | "write" | "dry run";
 
-/** The slot of a request among those of its tenant; a read needs none. */
-export interface TenantSlot {
+/** A request of a tenant: its slot among those of the tenant, of which a read needs none, and its end. */
+export interface TenantRequest {
   /**
    * Waits for a slot among the writes or dry runs of the tenant, at most 20 s. Throws 429, at once where 512 others
    * wait. Called once the whole request has arrived, so that no slow sender holds a slot, and again after a release.
    */
-  acquire(): Promise<void>;
+  acquireSlot(): Promise<void>;
   /** Gives the slot to another request, while this one waits. */
-  release(): void;
-  /** Whose slots they are. */
+  releaseSlot(): void;
+  /** Whose slot it takes. */
   readonly tenant: string;
   /** Aborts when the client disconnects, or is answered 503 because the request took too long. */
   readonly ended: AbortSignal;
@@ -56,15 +56,15 @@ export interface TenantSlot {
   readonly isEnded: boolean;
   /** Aborts when no caller waits for the result any more; undefined for a write, which is completed once it has begun. */
   readonly signal: AbortSignal | undefined;
-  /** Called once the first transaction of a write has its connection: from then on the write does not end with its client. */
-  begin?: (() => void) | undefined;
+  /** Called once the first transaction of a write has its connection: from then on the write is completed. */
+  detachFromClient?: (() => void) | undefined;
 }
 
-/** The slots of a request, of any kind. */
-export interface RequestSlots extends TenantSlot {
-  /** For whom the request is made; its signal is that of the slot. */
-  readonly context: TenantContext;
-  /** As `context`, for statements of Postgres; a write that has not begun has a signal here. */
+/** A request of any kind while it runs. */
+export interface RunningRequest extends TenantRequest {
+  /** For its calls of the Kubernetes API; its signal is that of the request. */
+  readonly kubeContext: TenantContext;
+  /** As `kubeContext`, for statements of Postgres; a write that has not begun has a signal here. */
   readonly databaseContext: TenantContext;
   /**
    * Waits for a slot among the computations of the tenant and of this process, at most 20 s. Throws 429. Called before a
@@ -89,7 +89,7 @@ interface RequestTurn {
 export async function runWithTenantSlot<T>(
   c: Context<HttpEnv>,
   { limits, kind, deadlineMs, beginTurn }: RequestTurn,
-  run: (slot: RequestSlots) => Promise<T>,
+  run: (request: RunningRequest) => Promise<T>,
 ): Promise<T> {
   const principal = c.get("principal");
   if (principal === undefined) throw new Error("a request without a caller has no tenant");
@@ -101,11 +101,11 @@ export async function runWithTenantSlot<T>(
   let releaseSlot: (() => void) | undefined;
   let hasHadTurn = false;
   let endComputation: (() => void) | undefined;
-  const slot: RequestSlots = {
-    context,
+  const request: RunningRequest = {
+    kubeContext: context,
     databaseContext: beforeTransaction?.context ?? context,
     tenant,
-    begin: beforeTransaction?.end,
+    detachFromClient: beforeTransaction?.end,
     get ended() {
       return endOf(c, endsAtMs);
     },
@@ -115,7 +115,7 @@ export async function runWithTenantSlot<T>(
     get signal() {
       return context.signal;
     },
-    async acquire() {
+    async acquireSlot() {
       if (kind === "read") return;
       releaseSlot ??= await takeSlot(slots, tenant, c.req.raw.signal);
       if (!hasHadTurn) beginTurn?.();
@@ -124,13 +124,13 @@ export async function runWithTenantSlot<T>(
     async acquireComputation() {
       endComputation ??= await takeSlot(limits.computations, tenant, c.req.raw.signal);
     },
-    release() {
+    releaseSlot() {
       releaseSlot?.();
       releaseSlot = undefined;
     },
   };
   try {
-    return await run(slot);
+    return await run(request);
   } finally {
     end();
     beforeTransaction?.end();
@@ -149,19 +149,19 @@ function createContext(
   tenant: string,
   endsAtMs: number,
 ): { context: TenantContext; end: () => void } {
-  let request = kind === "write" ? undefined : c;
+  let requestContext = kind === "write" ? undefined : c;
   let signal: AbortSignal | undefined;
   const context = {
     tenant,
     isDryRun: kind === "dry run",
     get signal() {
-      if (request === undefined) return undefined;
-      signal ??= endOf(request, endsAtMs);
+      if (requestContext === undefined) return undefined;
+      signal ??= endOf(requestContext, endsAtMs);
       return signal;
     },
   };
   const end = () => {
-    request = undefined;
+    requestContext = undefined;
     signal = undefined;
   };
   return { context, end };
@@ -187,9 +187,9 @@ export function bindToTenant(kube: KubeClient, tenant: TenantContext): KubeClien
 }
 
 /** Made when it is first asked for, for it keeps a timer. */
-function endOf(request: Context<HttpEnv>, endsAtMs: number): AbortSignal {
+function endOf(c: Context<HttpEnv>, endsAtMs: number): AbortSignal {
   const remainingMs = Math.max(0, Math.ceil(endsAtMs - performance.now()));
-  return AbortSignal.any([request.req.raw.signal, AbortSignal.timeout(remainingMs)]);
+  return AbortSignal.any([c.req.raw.signal, AbortSignal.timeout(remainingMs)]);
 }
 
 /** Waits for a slot of a tenant, at most 20 s and until `ended` aborts. Throws 429, at once where 512 others wait. */

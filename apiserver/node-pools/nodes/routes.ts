@@ -97,7 +97,7 @@ async function replaceNode(
   node: string,
 ): Promise<NodeRecord> {
   let replaced: NodePoolMachine | undefined;
-  const { object } = await changeObject(deps, caller, nodePoolsOf(pool.orgId, pool.clusterId), pool, {
+  const { projected } = await changeObject(deps, caller, nodePoolsOf(pool.orgId, pool.clusterId), pool, {
     action: "node.replace",
     decide(current) {
       const machine = requireMachine(current.object, node);
@@ -115,5 +115,5 @@ async function replaceNode(
     },
   });
   if (replaced === undefined) throw new Error("a change was not decided");
-  return presentNode(object, replaced);
+  return presentNode(projected, replaced);
 }

@@ -1,7 +1,7 @@
 import { createKeyedSlots } from "../../../shared/program/limits.ts";
 import { Counter, type Registry } from "../../../shared/program/metrics.ts";
 import type { Deps } from "../../deps.ts";
-import { type TenantSlot, takeSlot } from "../../http/contract/tenant-slot.ts";
+import { type TenantRequest, takeSlot } from "../../http/contract/tenant-slot.ts";
 import { ApiError, dependencyUnavailable } from "../../http/errors.ts";
 import type { RegistryConfig } from "../config.ts";
 import { BackendError, type NamesRequest, type RegistryBackend } from "./backend.ts";
@@ -18,11 +18,11 @@ const REQUESTS_PER_TENANT = 2;
 
 /**
  * Does work on the registry, for each tenant two things at once; one that takes part in another would wait for ever. Its requests
- * end with the signal of `slot`; what is done for no tenant neither waits nor ends. Throws 503 dependency_unavailable when the
+ * end with the signal of `request`; what is done for no tenant neither waits nor ends. Throws 503 dependency_unavailable when the
  * registry cannot be used, 429 when it was not the tenant's turn within 20 s, and 400 when the client has disconnected.
  */
 export type UseRegistry = <T>(
-  slot: Pick<TenantSlot, "tenant" | "signal" | "ended"> | undefined,
+  request: Pick<TenantRequest, "tenant" | "signal" | "ended"> | undefined,
   work: (backend: RegistryBackend) => Promise<T>,
 ) => Promise<T>;
 
@@ -48,10 +48,10 @@ export function createRegistryAccess(
     };
   const backend = createBackend(registry, now);
   const slots = createKeyedSlots(REQUESTS_PER_TENANT);
-  return async (slot, work) => {
-    const signal = slot?.signal;
+  return async (request, work) => {
+    const signal = request?.signal;
     // A write that waits has not begun: it waits no longer than its client.
-    const free = slot && (await takeSlot(slots, slot.tenant, signal ?? slot.ended));
+    const free = request && (await takeSlot(slots, request.tenant, signal ?? request.ended));
     try {
       return await work(signal === undefined ? backend : backend.endingWith(signal));
     } catch (error) {

@@ -19,20 +19,20 @@ import { findGap, findVersionChanges } from "./version-changes.ts";
  */
 export async function auditVersions(
   deps: Pick<Deps, "db">,
-  versions: VersionLog,
+  unaudited: UnauditedVersions,
   uids: readonly string[],
   { isProjected }: { isProjected: boolean },
 ): Promise<void> {
-  const waiting = [...new Set(uids)].filter((uid) => versions.of(uid).length > 0);
+  const waiting = [...new Set(uids)].filter((uid) => unaudited.of(uid).length > 0);
   const audited = await findAudited(deps.db, waiting);
   for (const uid of waiting) {
-    const delivered = versions.of(uid);
+    const delivered = unaudited.of(uid);
     const last = audited.get(uid);
-    const isKnown =
+    const isUnchanged =
       last !== undefined && delivered.every((version) => isSameState(last, toAuditedState(version)));
     const compare = (tx: Queryable) => compareVersions(tx, uid, delivered, isProjected);
-    if (!isKnown && !(await deps.db.transaction(compare))) continue;
-    versions.remove(uid, delivered);
+    if (!isUnchanged && !(await deps.db.transaction(compare))) continue;
+    unaudited.remove(uid, delivered);
   }
 }
 
@@ -131,7 +131,7 @@ const MAX_CHARACTERS = 200_000;
 type Version = Cluster | NodePool;
 
 /** The versions of objects that the watches have delivered and that are not compared for the audit log yet. */
-export interface VersionLog {
+export interface UnauditedVersions {
   /** Adds a version, unless nothing that is audited differs from the one before it. */
   add(version: Version, previous: Version | undefined): void;
   /** Those of one object so far, the oldest first. */
@@ -140,22 +140,22 @@ export interface VersionLog {
   remove(uid: string, compared: readonly Version[]): void;
 }
 
-export function createVersionLog(): VersionLog {
+export function createUnauditedVersions(): UnauditedVersions {
   const versions = new Map<string, Version[]>();
   const sizes = new WeakMap<Version, number>();
-  const exceeds = (known: readonly Version[]) =>
-    known.length > MAX_VERSIONS ||
-    known.reduce((sum, version) => sum + (sizes.get(version) ?? 0), 0) > MAX_CHARACTERS;
+  const exceeds = (kept: readonly Version[]) =>
+    kept.length > MAX_VERSIONS ||
+    kept.reduce((sum, version) => sum + (sizes.get(version) ?? 0), 0) > MAX_CHARACTERS;
   return {
     add(version, previous) {
       if (previous !== undefined && isSameState(toAuditedState(previous), toAuditedState(version))) return;
       const uid = version.metadata.uid ?? "";
-      const known = versions.get(uid) ?? [];
+      const kept = versions.get(uid) ?? [];
       const added = toStorable(trimVersion(version));
       sizes.set(added, JSON.stringify(added).length);
-      known.push(added);
-      while (known.length > 2 && exceeds(known)) known.splice(1, 1);
-      versions.set(uid, known);
+      kept.push(added);
+      while (kept.length > 2 && exceeds(kept)) kept.splice(1, 1);
+      versions.set(uid, kept);
     },
     of: (uid) => [...(versions.get(uid) ?? [])],
     remove(uid, compared) {

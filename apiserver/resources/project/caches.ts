@@ -46,7 +46,7 @@ export function projectNodePool(caches: Caches, pool: NodePool): ProjectedObject
   return toProjectedNodePool(pool, orgId, clusterId);
 }
 
-/** The id of a cluster that came with none, or with one that is its own. */
+/** The id of a cluster; undefined while the records have not confirmed that it has it, and where they refused it. */
 export function findConfirmedId(cluster: Cluster): string | undefined {
   const state = identityOf(cluster);
   return state === "unconfirmed" || state === "refused" ? undefined : idOf(cluster);

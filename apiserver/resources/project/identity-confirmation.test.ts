@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { decideConfirmation } from "./identity-confirmation.ts";
 
 const place = { orgId: "org-1", namespace: "org-org-1", objectName: "shop" };
-const unknown = { recorded: undefined, isOfOther: false, isProjected: false };
+const unknown = { recorded: undefined, isOfOther: false, isCreatedByRest: false };
 const at = (other: Partial<typeof place>) => ({ ...unknown, recorded: { ...place, ...other } });
 
 test.each([
@@ -10,7 +10,7 @@ test.each([
   { what: "a record in this place", known: at({}), result: "known" },
   {
     what: "the record that REST wrote when it created it",
-    known: { ...at({}), isProjected: true },
+    known: { ...at({}), isCreatedByRest: true },
     result: "new",
   },
   { what: "another organization", known: at({ orgId: "org-2" }), result: "refused" },
@@ -23,7 +23,7 @@ test.each([
   },
   {
     what: "another organization, made by REST",
-    known: { ...at({ orgId: "org-2" }), isProjected: true },
+    known: { ...at({ orgId: "org-2" }), isCreatedByRest: true },
     result: "refused",
   },
 ])("an id that has $what is $result", ({ known, result }) => {

@@ -23,15 +23,15 @@ export interface KnownOfId {
   /** The records have it among objects of the other kind, or another object of now has it, too. */
   isOfOther: boolean;
   /** The records have this very object with it, as REST has created it. */
-  isProjected: boolean;
+  isCreatedByRest: boolean;
 }
 
 /** Where an object came with an id, compared with where that id is known. */
 export function decideConfirmation(came: RecordedPlace, known: KnownOfId): ConfirmationResult {
-  const { recorded, isOfOther, isProjected } = known;
+  const { recorded, isOfOther, isCreatedByRest } = known;
   if (recorded === undefined) return isOfOther ? "refused" : "new";
   if (!isSamePlace(came, recorded)) return "refused";
-  return isProjected ? "new" : "known";
+  return isCreatedByRest ? "new" : "known";
 }
 
 /**
@@ -51,26 +51,26 @@ export async function confirmIdentities(
   caches: Caches,
   objects: readonly (Cluster | NodePool)[],
 ): Promise<void> {
-  const known = await createLookup(deps.db, caches, objects);
+  const lookup = await createLookup(deps.db, caches, objects);
   for (const object of objects) {
     const { namespace = "", name: objectName } = object.metadata;
     const orgId = findOrgId(caches, namespace);
     const id = idOf(object);
     if (orgId === undefined || id === undefined) continue;
-    const result = decideConfirmation({ orgId, namespace, objectName }, await known(object, id));
+    const result = decideConfirmation({ orgId, namespace, objectName }, await lookup(object, id));
     await annotate(deps, object, result);
     if (result === "refused") deps.log.warn({ id, namespace, name: objectName }, "the id of another object");
   }
 }
 
-/** Whether the id of two objects is the other one's: it has it already, or is the older of two that wait. */
-function hasBefore(
+/** Whether another object that came with the same id has it first: it was confirmed before, or is the older of two that wait. */
+function hasIdFirst(
   caches: Pick<Caches, "namespaces">,
   other: Cluster | NodePool,
   object: Cluster | NodePool,
 ): boolean {
-  const isOne = other.metadata.uid === object.metadata.uid;
-  if (isOne || findOrgId(caches, other.metadata.namespace) === undefined) return false;
+  const isSame = other.metadata.uid === object.metadata.uid;
+  if (isSame || findOrgId(caches, other.metadata.namespace) === undefined) return false;
   const state = identityOf(other);
   return state === "unconfirmed" ? isOlder(other.metadata, object.metadata) : state !== "refused";
 }
@@ -89,11 +89,11 @@ async function createLookup(
   return async (object, id) => {
     const { uid = "", annotations } = object.metadata;
     const [own, other] = isNodePool(object) ? [ofPools, ofClusters] : [ofClusters, ofPools];
-    const isShared = uidsById.get(id)?.some((other) => hasBefore(caches, other, object)) === true;
+    const isShared = uidsById.get(id)?.some((other) => hasIdFirst(caches, other, object)) === true;
     return {
       recorded: own.get(id),
       isOfOther: other.has(id) || isShared,
-      isProjected: annotations?.[ANNOTATION_IDENTITY] === "new" && (await findByUid(db, uid))?.id === id,
+      isCreatedByRest: annotations?.[ANNOTATION_IDENTITY] === "new" && (await findByUid(db, uid))?.id === id,
     };
   };
 }

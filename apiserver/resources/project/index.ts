@@ -35,8 +35,8 @@ export {
   selectQuotaUse,
 } from "./served-objects.ts";
 export {
-  findLastSeen,
-  findLastSeenAt,
+  findLastStored,
+  findLastSyncedAt,
   findProjectedPlaces,
   readClusterLabels,
   readLabelValues,

@@ -13,7 +13,7 @@ import { auditLog } from "../../audit/table.ts";
 import { connectDatabase, type Queryable } from "../../db/client.ts";
 import { feedEvents } from "../../events/table.ts";
 import { startTestApp } from "../../testing/app.ts";
-import { createVersionLog } from "./audit-versions.ts";
+import { createUnauditedVersions } from "./audit-versions.ts";
 import type { Observation } from "./batches.ts";
 import { projectObservations } from "./index.ts";
 import type { ProjectedObject } from "./project.ts";
@@ -228,7 +228,7 @@ test("a list of whatever length is written in transactions of a hundred objects"
     },
   });
   const works = clusters.map((cluster) => ({ kind: "Cluster" as const, key: objectKey(cluster) }));
-  await projectBatch({ ...api.deps, db }, caches, works, createVersionLog());
+  await projectBatch({ ...api.deps, db }, caches, works, createUnauditedVersions());
   expect(transactions).toBe(3);
   const rows = await api.deps.db.select().from(projectedClusters).where(eq(projectedClusters.orgId, orgId));
   expect(rows).toHaveLength(250);

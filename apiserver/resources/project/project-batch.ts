@@ -6,7 +6,7 @@ import { toKey } from "../../../shared/kube/object.ts";
 import type { Store } from "../../../shared/kube/store.ts";
 import { Counter, type Registry } from "../../../shared/program/metrics.ts";
 import type { Deps } from "../../deps.ts";
-import { auditVersions, type VersionLog } from "./audit-versions.ts";
+import { auditVersions, type UnauditedVersions } from "./audit-versions.ts";
 import type { Observation } from "./batches.ts";
 import { type Caches, isNodePool, projectCluster, projectNodePool } from "./caches.ts";
 import { confirmIdentities, needsConfirmation } from "./identity-confirmation.ts";
@@ -15,10 +15,10 @@ import { findByUid, listObjectNames, type ObjectName } from "./stored-objects.ts
 import { projectedClusters, projectedNodePools } from "./table.ts";
 import { projectObservations } from "./upsert.ts";
 
-/** Work of the projector: an object by its key, a deleted object, or the search for objects deleted while unwatched. */
+/** Work of the projector: an object by its key, a deleted object, or the search for objects that were deleted while unwatched. */
 export type Work =
   | { kind: "Cluster" | "NodePool"; key: string }
-  | { kind: "search" }
+  | { kind: "findMissing" }
   | { deleted: Cluster | NodePool };
 
 /** The key under which work is queued once. */
@@ -47,18 +47,18 @@ export async function projectBatch(
   deps: Deps,
   caches: Caches,
   batch: readonly Work[],
-  versions: VersionLog,
+  unaudited: UnauditedVersions,
 ): Promise<void> {
   const found = batch.flatMap((work) => toCachedObject(caches, work) ?? []);
   const uids = found.map(({ object }) => object.metadata.uid ?? "");
   // A change that can be read is in the audit log by then; of a new object its creation comes first.
-  await auditVersions(deps, versions, uids, { isProjected: false });
-  await projectFound(deps, caches, { batch, found, versions });
-  await auditVersions(deps, versions, uids, { isProjected: true });
+  await auditVersions(deps, unaudited, uids, { isProjected: false });
+  await projectFound(deps, caches, { batch, found, unaudited });
+  await auditVersions(deps, unaudited, uids, { isProjected: true });
   // Nothing will be compared any more with an object that was never projected.
   for (const { object, deleted } of found) {
     const { uid = "" } = object.metadata;
-    if (deleted) versions.remove(uid, versions.of(uid));
+    if (deleted) unaudited.remove(uid, unaudited.of(uid));
   }
 }
 
@@ -68,10 +68,10 @@ async function projectFound(
   {
     batch,
     found,
-    versions,
-  }: { batch: readonly Work[]; found: readonly CachedObject[]; versions: VersionLog },
+    unaudited,
+  }: { batch: readonly Work[]; found: readonly CachedObject[]; unaudited: UnauditedVersions },
 ): Promise<void> {
-  const isSearch = (work: Work) => "kind" in work && work.kind === "search";
+  const findsMissing = (work: Work) => "kind" in work && work.kind === "findMissing";
   const awaitsConfirmation = ({ object, deleted }: CachedObject) => !deleted && needsConfirmation(object);
   await confirmIdentities(
     deps,
@@ -83,7 +83,7 @@ async function projectFound(
     deps,
     cached.map(({ object }) => object.metadata.uid ?? ""),
   );
-  const observations: Observation[] = batch.some(isSearch) ? await findMissingObjects(deps, caches) : [];
+  const observations: Observation[] = batch.some(findsMissing) ? await findMissingObjects(deps, caches) : [];
   for (const { object, deleted } of cached) {
     const observation = await toObservation(
       deps,
@@ -93,7 +93,7 @@ async function projectFound(
       stored.get(object.metadata.uid ?? ""),
     );
     if (observation === undefined) continue;
-    observations.push({ ...observation, firstVersion: versions.of(observation.object.uid)[0] });
+    observations.push({ ...observation, firstVersion: unaudited.of(observation.object.uid)[0] });
   }
   const waiting: string[] = [];
   for (let start = 0; start < observations.length; start += TRANSACTION_SIZE) {
@@ -115,8 +115,8 @@ function missedTransitionsOf(registry: Registry): Counter {
   const name = "marina_apiserver_transitions_missed_total";
   const help =
     "Transitions that nobody saw while the status of their object listed them: no webhook receives them";
-  const known = registry.getSingleMetric(name) as Counter | undefined;
-  return known ?? new Counter({ name, help, registers: [registry] });
+  const registered = registry.getSingleMetric(name) as Counter | undefined;
+  return registered ?? new Counter({ name, help, registers: [registry] });
 }
 
 interface CachedObject {
@@ -126,7 +126,7 @@ interface CachedObject {
 
 function toCachedObject(caches: Caches, work: Work): CachedObject | undefined {
   if ("deleted" in work) return { object: work.deleted, deleted: true };
-  if (work.kind === "search") return undefined;
+  if (work.kind === "findMissing") return undefined;
   const object = (work.kind === "Cluster" ? caches.clusters : caches.nodePools).get(work.key);
   return object === undefined ? undefined : { object, deleted: false };
 }

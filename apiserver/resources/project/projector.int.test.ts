@@ -8,7 +8,7 @@ import { createStore } from "../../../shared/kube/store.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import { setUpTestClusters } from "../../testing/service.ts";
-import { createVersionLog } from "./audit-versions.ts";
+import { createUnauditedVersions } from "./audit-versions.ts";
 import { findCluster, projectObservations } from "./index.ts";
 import { projectBatch } from "./project-batch.ts";
 import { startProjector } from "./projector.ts";
@@ -49,7 +49,7 @@ test.each([
     clusters: createStore<Cluster>(),
     nodePools: createStore<NodePool>(),
   };
-  await projectBatch(api.deps, caches, [{ deleted: gone }], createVersionLog());
+  await projectBatch(api.deps, caches, [{ deleted: gone }], createUnauditedVersions());
   const rows = await api.deps.db
     .select()
     .from(projectedClusters)

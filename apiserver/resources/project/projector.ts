@@ -19,7 +19,7 @@ import type { Deps } from "../../deps.ts";
 import { type BatchQueue, createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
 import { runLoop } from "../../work/loop.ts";
-import { createVersionLog, type VersionLog } from "./audit-versions.ts";
+import { createUnauditedVersions, type UnauditedVersions } from "./audit-versions.ts";
 import { type Caches, findConfirmedId } from "./caches.ts";
 import { keyOf, projectBatch, type Work } from "./project-batch.ts";
 import { syncPeriods } from "./table.ts";
@@ -74,12 +74,12 @@ async function lead(
       cluster: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
     }),
   };
-  const versions = createVersionLog();
+  const unaudited = createUnauditedVersions();
   const queue = createBatchQueue<Work>({
     name: "projector",
     batchSize: BATCH_SIZE,
     keyOf: keyOf,
-    run: (batch) => projectBatch(deps, caches, batch, versions),
+    run: (batch) => projectBatch(deps, caches, batch, unaudited),
     log: deps.log,
     signal,
   });
@@ -99,7 +99,7 @@ async function lead(
     log: deps.log,
     signal,
   });
-  await follow(deps, { caches, queue, versions, protection }, signal, () => {
+  await follow(deps, { caches, queue, unaudited, protection }, signal, () => {
     allProjected.resolve();
     onSynced();
   });
@@ -130,7 +130,7 @@ function observeFailing(registry: Registry, queue: Pick<BatchQueue<Work>, "faili
 interface Term {
   caches: Caches;
   queue: BatchQueue<Work>;
-  versions: VersionLog;
+  unaudited: UnauditedVersions;
   /** The Namespaces whose label of what is protected in them may have to change. */
   protection: Pick<BatchQueue<string>, "add">;
 }
@@ -147,7 +147,7 @@ async function follow(deps: Deps, term: Term, signal: AbortSignal, onSynced: () 
     await Promise.race([reflector.synced, aborted]);
     if (signal.aborted) return;
   }
-  queue.add({ kind: "search" });
+  queue.add({ kind: "findMissing" });
   await Promise.race([queue.idle(), aborted]);
   if (signal.aborted) return;
   onSynced();
@@ -157,10 +157,10 @@ async function follow(deps: Deps, term: Term, signal: AbortSignal, onSynced: () 
   });
 }
 
-function createReflectors(deps: Deps, { caches, queue, versions, protection }: Term): Reflector[] {
+function createReflectors(deps: Deps, { caches, queue, unaudited, protection }: Term): Reflector[] {
   const { kube: client, log, kubeMetrics: metrics } = deps;
   const onRelist = (epoch: number) => {
-    if (epoch > 1) queue.add({ kind: "search" });
+    if (epoch > 1) queue.add({ kind: "findMissing" });
   };
   const addProtection = (change: Change<Cluster | NodePool>) => {
     if (changesProtection(change)) protection.add(change.object.metadata.namespace ?? "");
@@ -187,7 +187,7 @@ function createReflectors(deps: Deps, { caches, queue, versions, protection }: T
       store: caches.clusters,
       keepManagedFields: true,
       onChange(change) {
-        if (change.type !== "deleted") versions.add(change.object, change.previous);
+        if (change.type !== "deleted") unaudited.add(change.object, change.previous);
         onClusterChange(caches, change, queue);
         addProtection(change);
       },
@@ -202,7 +202,7 @@ function createReflectors(deps: Deps, { caches, queue, versions, protection }: T
       keepManagedFields: true,
       onChange(change) {
         const { type, object, previous } = change;
-        if (type !== "deleted") versions.add(object, previous);
+        if (type !== "deleted") unaudited.add(object, previous);
         queue.add(type === "deleted" ? { deleted: object } : { kind: "NodePool", key: objectKey(object) });
         addProtection(change);
       },

@@ -24,7 +24,7 @@ export async function findByUid(
 }
 
 /** The last stored object with this public id, tombstones included. */
-export async function findLastSeen(
+export async function findLastStored(
   db: Queryable,
   id: string,
 ): Promise<ProjectedCluster | ProjectedNodePool | undefined> {
@@ -146,7 +146,7 @@ export async function findProjectedPlaces(
 }
 
 /** The last instant at which everything that existed was projected; undefined: never yet. */
-export async function findLastSeenAt(db: Queryable): Promise<Date | undefined> {
+export async function findLastSyncedAt(db: Queryable): Promise<Date | undefined> {
   const [row] = await db
     .select({ seenAt: syncPeriods.seenAt })
     .from(syncPeriods)

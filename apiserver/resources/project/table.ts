@@ -34,6 +34,7 @@ const projectionColumns = <Status extends string>() => ({
   status: text().$type<Status>().notNull(),
   resourceVersion: bigint("resource_version", { mode: "bigint" }).notNull(),
   updatedAt: timestamp("updated_at", { withTimezone: true }).notNull(),
+  /** The column has an older name. */
   externalWriters: jsonb("outside_writers").$type<ExternalWriter[]>().notNull().default([]),
   /** Those of its owner, in a column of their own so that a selector reads no object; null: none are set. */
   labels: jsonb().$type<Labels>().generatedAlwaysAs(sql`object -> 'spec' -> 'labels'`),

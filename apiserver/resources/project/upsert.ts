@@ -53,7 +53,7 @@ export async function projectObservations(
   const webhookEvents: NewWebhookEvent[] = [];
   let missedTransitions = 0;
   for (const { kind, deleted, present } of toBatches(observations)) {
-    const deletions = await remove(
+    const deletionEvents = await remove(
       tx,
       kind,
       deleted.map(({ object }) => object),
@@ -65,7 +65,7 @@ export async function projectObservations(
     unrecorded.push(...outcome.unrecorded);
     events.push(...outcome.events);
     missedTransitions += outcome.missedTransitions;
-    webhookEvents.push(...deletions, ...outcome.webhookEvents);
+    webhookEvents.push(...deletionEvents, ...outcome.webhookEvents);
   }
   await emitWebhookEvents(tx, webhookEvents);
   await appendFeedEvents(tx, events);

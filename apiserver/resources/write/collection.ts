@@ -74,7 +74,7 @@ interface ObjectState<P> {
 
 /** What was written. */
 export interface WriteResult<P, E> {
-  object: P;
+  projected: P;
   /** What else the write would do; only of a dry run. */
   effects: E | undefined;
 }
@@ -131,7 +131,7 @@ export interface ObjectWrite<T, E>
   /** The metadata of the object that was read. */
   metadata: ObjectMeta;
   /** Undefined when the object has changed since it was read. */
-  apply: (options: { dryRun: boolean }) => Promise<{ object: T; deleted?: boolean } | undefined>;
+  send: (options: { dryRun: boolean }) => Promise<{ object: T; deleted?: boolean } | undefined>;
 }
 
 /** For a deletion that no request asks for. */

@@ -267,7 +267,7 @@ test("a dry run does not wait for the lock of its object, and what was authorize
   const authorized = updateNodePool(api.deps, asAuthorized(author), pool, change);
   await waitFor("the change to wait", () => api.deps.writeLocks.countWaiting(lock) === 1);
   end?.();
-  expect((await authorized).object.object.spec.desiredNodes).toBe(3);
+  expect((await authorized).projected.object.spec.desiredNodes).toBe(3);
 });
 
 test("a dry run of an object that keeps changing is not tried again once its client has gone", async () => {
@@ -283,7 +283,7 @@ test("a dry run of an object that keeps changing is not tried again once its cli
   };
   const deps = { ...api.deps, kube: { ...api.deps.kube, jsonPatch } };
   const change = { settings: { desiredNodes: 2 }, immutable: {} };
-  const caller = { ...asAuthorized(author), slot: { signal: client.signal } } as Caller;
+  const caller = { ...asAuthorized(author), request: { signal: client.signal } } as Caller;
   const dryRun = updateNodePool(deps, caller, pool, change, { dryRun: true });
   await expect(dryRun).rejects.toEqual(clientDisconnected(client.signal.reason));
   expect(attempts).toBe(2);

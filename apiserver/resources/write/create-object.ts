@@ -4,7 +4,7 @@ import { idOf } from "../../../shared/crd/identity.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
-import { isNotApplied, KubeError } from "../../../shared/kube/errors.ts";
+import { hadNoEffect, KubeError } from "../../../shared/kube/errors.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
 import { type AuditEntry, isAudited } from "../../audit/index.ts";
 import { type Queryable, runThenRollBack } from "../../db/client.ts";
@@ -23,7 +23,7 @@ import {
   type WriteResult,
 } from "./collection.ts";
 import {
-  completeIntents,
+  completeCreateIntents,
   insertIntents,
   isAbandoned,
   listCreate,
@@ -87,7 +87,7 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
   const { intents, isResumed } = await openCreate(deps, caller, collection, request);
   if (intents === undefined) {
     const served = await request.findServed(deps.db);
-    if (served !== undefined) return { object: served, effects: undefined };
+    if (served !== undefined) return { projected: served, effects: undefined };
     throw new ApiError(
       "conflict",
       `The ${collection.noun} that this request created has been deleted since.`,
@@ -104,14 +104,14 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
   } catch (error) {
     // What an earlier attempt wrote may exist, although this one did not get so far: the job `write-intents` finds out.
     const isComplete = objects.length === intents.length;
-    const isWithoutEffect = !isPrepared || (!isComplete && isNotApplied(error)) || error instanceof ApiError;
+    const isWithoutEffect = !isPrepared || (!isComplete && hadNoEffect(error)) || error instanceof ApiError;
     if (isWithoutEffect && !isResumed)
       await abandonCreate(deps, open.intents, intents.slice(0, objects.length));
     throw isPrepared ? toRefusal(error, collection.wireNames) : error;
   }
   await completeCreate(deps, intents, objects);
   // The last one is of the kind of the collection.
-  return { object: collection.project(objects.at(-1) as T), effects: undefined };
+  return { projected: collection.project(objects.at(-1) as T), effects: undefined };
 }
 
 /**
@@ -177,7 +177,7 @@ async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
   }));
   try {
     const objects = await createAll(kube, toCreate, { dryRun: true });
-    return { object: collection.project(objects.at(-1) as T), effects };
+    return { projected: collection.project(objects.at(-1) as T), effects };
   } catch (error) {
     const isMissing = error instanceof KubeError && error.details?.kind === "namespaces";
     if (isMissing || (error instanceof KubeError && error.isNamespaceTerminating))
@@ -258,7 +258,7 @@ export async function completeCreate(
     return object === undefined ? [] : [{ object }];
   });
   const isCompleted = await deps.db.transaction(async (tx) => {
-    if (!(await completeIntents(tx, intents)) && !(await wasCompleted(tx, intents))) {
+    if (!(await completeCreateIntents(tx, intents)) && !(await wasCompleted(tx, intents))) {
       await insertAbandoned(tx, intents);
       return false;
     }

@@ -10,7 +10,7 @@ export {
 } from "./collection.ts";
 export { createObject } from "./create-object.ts";
 export {
-  completeIntents,
+  completeCreateIntents,
   hasPendingCreates,
   insertIntents,
   isProtectionIntended,

@@ -147,8 +147,8 @@ export function isAbandoned({ entry }: Pick<WriteIntent, "entry">): boolean {
 }
 
 /** Removes the intents of one create and writes its audit row. False when that has been done, or the create was abandoned. */
-export async function completeIntents(tx: Queryable, intents: readonly WriteIntent[]): Promise<boolean> {
-  const removed = await removeIntents(tx, intents);
+export async function completeCreateIntents(tx: Queryable, group: readonly WriteIntent[]): Promise<boolean> {
+  const removed = await removeIntents(tx, group);
   for (const { author, entry } of removed) if (entry !== null) await recordAudit(tx, author, entry);
   return removed.length > 0;
 }
@@ -158,7 +158,7 @@ export async function completeIntents(tx: Queryable, intents: readonly WriteInte
  * their audit rows. Each row is written once: the transaction that removes an intent writes its row. An object is deleted
  * once: other intents to delete it end without one.
  */
-export async function completeWrite(tx: Queryable, intent: WriteIntent): Promise<void> {
+export async function completeChangeIntent(tx: Queryable, intent: WriteIntent): Promise<void> {
   if (intent.verb === "delete") await lockDeletions(tx, intent);
   const removed = await tx
     .delete(writeIntents)
@@ -168,7 +168,7 @@ export async function completeWrite(tx: Queryable, intent: WriteIntent): Promise
   if (intent.verb === "delete" && removed.some(isOwn))
     await tx.delete(writeIntents).where(isSameDeletion(intent));
   for (const earlier of removed.filter((one) => !isOwn(one))) {
-    await completeWrite(tx, earlier);
+    await completeChangeIntent(tx, earlier);
     if (earlier.entry !== null) await recordAudit(tx, earlier.author, earlier.entry);
   }
   if (removed.some(isOwn) && intent.entry !== null) await recordAudit(tx, intent.author, intent.entry);

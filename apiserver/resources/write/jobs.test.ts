@@ -127,7 +127,7 @@ describe("an intent had its effect", () => {
       ["intent"],
     ],
     ["not a deletion of an object that stays", [remove], anObject("10", "a"), undefined, []],
-  ])("%s", (_case, intents, live, lastSeen, written) => {
-    expect(findWritten(intents, { live, lastSeen }).map(({ id }) => id)).toEqual(written);
+  ])("%s", (_case, intents, live, lastStored, written) => {
+    expect(findWritten(intents, { live, lastStored }).map(({ id }) => id)).toEqual(written);
   });
 });

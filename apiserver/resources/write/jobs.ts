@@ -5,13 +5,13 @@ import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Deps } from "../../deps.ts";
 import { isRepeatable } from "../../http/idempotency/store.ts";
 import { collectErrors, type PeriodicJob, throwFirst } from "../../work/periodic.ts";
-import { findLastSeen, projectObservations } from "../project/index.ts";
+import { findLastStored, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
 import { abandonStaleCreate } from "./abandon.ts";
 import { kindOf, projectWritten } from "./collection.ts";
 import { completeCreate, readClusterState } from "./create-object.ts";
 import {
-  completeWrite,
+  completeChangeIntent,
   isAbandoned,
   listCreate,
   listIntentsOf,
@@ -94,8 +94,8 @@ async function isCreated(
   last: WriteIntent,
   live: KubeObject | undefined,
 ): Promise<boolean> {
-  const lastSeen = live === undefined ? await findLastSeen(db, last.objectId) : undefined;
-  return findWritten([last], { live, lastSeen: lastSeen?.object }).length > 0;
+  const lastStored = live === undefined ? await findLastStored(db, last.objectId) : undefined;
+  return findWritten([last], { live, lastStored: lastStored?.object }).length > 0;
 }
 
 /** The object of an intent, as the Kubernetes API has it. */
@@ -128,11 +128,11 @@ async function resolveIntents({ config, db, kube, log }: Deps, stale: readonly W
   // Before the live read: a later write may build on one of these, and then writes its audit row itself.
   const pending = await listIntentsOf(db, first);
   const live = await kube.get(kindOf(first), first.namespace, first.name);
-  const lastSeen = live === undefined ? await findLastSeen(db, first.objectId) : undefined;
-  const written = findWritten(pending, { live, lastSeen: lastSeen?.object });
+  const lastStored = live === undefined ? await findLastStored(db, first.objectId) : undefined;
+  const written = findWritten(pending, { live, lastStored: lastStored?.object });
   const object = live === undefined ? undefined : projectWritten(first, live);
   await db.transaction(async (tx) => {
-    for (const intent of written) await completeWrite(tx, intent);
+    for (const intent of written) await completeChangeIntent(tx, intent);
     await removeIntents(tx, stale);
     if (object?.id === first.objectId) await projectObservations(tx, [{ object }], config);
   });
@@ -140,13 +140,13 @@ async function resolveIntents({ config, db, kube, log }: Deps, stale: readonly W
 }
 
 /**
- * Which of the pending intents of one object have had their effect, from the live object or the last observed one: a
+ * Which of the pending intents of one object have had their effect, from the live object or the last stored one: a
  * creation when an object with this id exists or existed, a deletion when it is being deleted or does not exist, a
  * change when the object carries its request id, or when a later change built on it.
  */
 export function findWritten(
   intents: readonly WriteIntent[],
-  { live, lastSeen }: { live: KubeObject | undefined; lastSeen: KubeObject | undefined },
+  { live, lastStored }: { live: KubeObject | undefined; lastStored: KubeObject | undefined },
 ): WriteIntent[] {
   // Among several deletions the latest is the likeliest to have been made, and gets the audit row.
   const latestFirst = intents.toSorted((left, right) => (left.id < right.id ? 1 : -1));
@@ -154,9 +154,9 @@ export function findWritten(
     if (intent.verb === "delete")
       return live?.metadata.uid !== intent.uid || live?.metadata.deletionTimestamp !== undefined;
     if (intent.verb === "change") return false;
-    return [live, lastSeen].some((object) => object !== undefined && idOf(object) === intent.objectId);
+    return [live, lastStored].some((object) => object !== undefined && idOf(object) === intent.objectId);
   });
-  return [...written, ...findChanges(intents, live ?? lastSeen)];
+  return [...written, ...findChanges(intents, live ?? lastStored)];
 }
 
 function findChanges(intents: readonly WriteIntent[], object: KubeObject | undefined): WriteIntent[] {

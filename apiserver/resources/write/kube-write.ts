@@ -3,7 +3,7 @@ import { ANNOTATION_REQUEST_ID, MANAGER_APISERVER } from "../../../shared/crd/na
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { withWireNames } from "../../../shared/crd/rest-words.ts";
 import type { JsonPatchOperation, KubeClient } from "../../../shared/kube/client.ts";
-import { isNotApplied, KubeError } from "../../../shared/kube/errors.ts";
+import { hadNoEffect, KubeError } from "../../../shared/kube/errors.ts";
 import {
   holdsField,
   type Kind,
@@ -51,7 +51,7 @@ export async function createOrFind<T extends KubeObject>(
     // A ResourceQuota refuses the create before its name is checked; the object may exist already.
     if (error.isAlreadyExists || (error.isQuotaExceeded && !dryRun))
       return findCreated(kube, kind, object, error);
-    if (dryRun || error.isAborted || isNotApplied(error)) throw error;
+    if (dryRun || error.isAborted || hadNoEffect(error)) throw error;
     const found = await readBack(kube, kind, object.metadata, error);
     if (idOf(found) !== idOf(object)) throw error;
     return found;
@@ -79,7 +79,7 @@ export async function patchLive<T extends KubeObject>(
     if (!(error instanceof KubeError)) throw error;
     // A failed `test` is 422 in Kubernetes; `isConflict` counts it as a conflict.
     if (error.isConflict || error.isNotFound) return undefined;
-    if (dryRun || error.isAborted || isNotApplied(error)) throw error;
+    if (dryRun || error.isAborted || hadNoEffect(error)) throw error;
     const found = await readBack(kube, kind, live.metadata, error);
     if (requestIdOf(found) === patch.requestId) return found;
     throw error;

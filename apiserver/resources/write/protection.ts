@@ -31,7 +31,7 @@ export async function protectNamespace(
   kube: Pick<KubeClient, "mergePatch">,
   object: Protectable,
 ): Promise<void> {
-  refuseDeletion(await labelNamespace(kube, object, TIMEOUT_MS));
+  requireNotTerminating(await labelNamespace(kube, object, TIMEOUT_MS));
 }
 
 /**
@@ -46,10 +46,10 @@ export async function keepNamespaceProtected(
   const { namespace = "" } = object.metadata;
   const found = await kube.get(namespaceKind, undefined, namespace, { timeoutMs: KEPT_TIMEOUT_MS });
   const hasLabel = found?.metadata.labels?.[LABEL_PROTECTED] !== undefined;
-  refuseDeletion(hasLabel ? found : await labelNamespace(kube, object, KEPT_TIMEOUT_MS));
+  requireNotTerminating(hasLabel ? found : await labelNamespace(kube, object, KEPT_TIMEOUT_MS));
 }
 
-function refuseDeletion({ metadata }: Namespace): void {
+function requireNotTerminating({ metadata }: Namespace): void {
   if (metadata.deletionTimestamp === undefined) return;
   const message =
     "The organization's namespace is being deleted: nothing in it can be protected. Try again when it is gone.";

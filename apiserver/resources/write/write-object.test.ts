@@ -16,20 +16,20 @@ beforeEach(() => {
 /** A writer that ends when the test ends it. */
 function write(
   who: string,
-  { withinMs = LONG_MS, name = "web", gone = new AbortController().signal, hasSlot = true } = {},
+  { withinMs = LONG_MS, name = "web", gone = new AbortController().signal, hasRequest = true } = {},
 ) {
   const { promise, resolve: end } = Promise.withResolvers<void>();
-  const slot = hasSlot
+  const request = hasRequest
     ? {
-        acquire: async () => void happened.push(`${who} begins`),
-        release: () => void happened.push(`${who} pauses`),
+        acquireSlot: async () => void happened.push(`${who} begins`),
+        releaseSlot: () => void happened.push(`${who} pauses`),
         ended: gone,
         isEnded: false,
         signal: undefined,
         tenant: "org",
       }
     : undefined;
-  const done = withWriteLock(deps, slot, POOL, { namespace: "org", name, withinMs }, async () => {
+  const done = withWriteLock(deps, request, POOL, { namespace: "org", name, withinMs }, async () => {
     happened.push(`${who} writes`);
     await promise;
     return who;
@@ -58,11 +58,11 @@ test("writers of other objects do not wait", async () => {
   expect(happened).toContain("other writes");
 });
 
-test("behind fifty that wait the next writer is refused with 429 and Retry-After; one without a slot is next", async () => {
+test("behind fifty that wait the next writer is refused with 429 and Retry-After; one of no request is next", async () => {
   const first = write("first");
   const waiting = Array.from({ length: 50 }, (_, index) => write(`waiting ${index}`));
   await expect(write("too many").done).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 1 });
-  const revocation = write("revocation", { hasSlot: false });
+  const revocation = write("revocation", { hasRequest: false });
   first.end();
   revocation.end();
   expect(await revocation.done).toBe("revocation");
@@ -99,8 +99,8 @@ test("a writer that fails releases the lock, also when it finds no slot again", 
   const failing = withWriteLock(
     deps,
     {
-      acquire: () => Promise.reject(new Error("no slot")),
-      release: () => undefined,
+      acquireSlot: () => Promise.reject(new Error("no slot")),
+      releaseSlot: () => undefined,
       ended: new AbortController().signal,
       isEnded: false,
       signal: undefined,

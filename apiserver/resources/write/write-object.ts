@@ -1,5 +1,5 @@
 import { isProtected } from "../../../shared/crd/fields.ts";
-import { isNotApplied } from "../../../shared/kube/errors.ts";
+import { hadNoEffect } from "../../../shared/kube/errors.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
 import type { KeyedSlots } from "../../../shared/program/limits.ts";
 import { fullJitterMs, sleep } from "../../../shared/program/time.ts";
@@ -8,7 +8,7 @@ import { runThenRollBack } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { objectTag, requireMatch } from "../../http/contract/etag.ts";
-import type { TenantSlot } from "../../http/contract/tenant-slot.ts";
+import type { TenantRequest } from "../../http/contract/tenant-slot.ts";
 import { ApiError, clientDisconnected, notFound } from "../../http/errors.ts";
 import type { WriteIntent } from "../table.ts";
 import type {
@@ -19,7 +19,7 @@ import type {
   ObjectWrite,
   WriteResult,
 } from "./collection.ts";
-import { completeWrite, insertIntents, removeIntents, requireFreeName } from "./intents.ts";
+import { completeChangeIntent, insertIntents, removeIntents, requireFreeName } from "./intents.ts";
 import { deleteLive, patchLive, requireUnmanaged, toRefusal } from "./kube-write.ts";
 import { keepNamespaceProtected, protectForChange } from "./protection.ts";
 
@@ -68,7 +68,7 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
       verb: "change",
       objectId: known.id,
       metadata: live.metadata,
-      async apply(options) {
+      async send(options) {
         if (!options.dryRun) await protectForChange(deps.kube, live, spec.deletionProtection);
         const manager = { fieldManager: request.fieldManager };
         const object = await patchLive(deps.kube, collection.kind, live, patch, { ...options, ...manager });
@@ -101,7 +101,7 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
       verb: "delete",
       objectId: known.id,
       metadata: live.metadata,
-      apply: ({ dryRun }) => deleteLive(deps.kube, collection.kind, live, { dryRun, now: deps.now() }),
+      send: ({ dryRun }) => deleteLive(deps.kube, collection.kind, live, { dryRun, now: deps.now() }),
     });
   });
 }
@@ -124,14 +124,14 @@ async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
       requireMatch(preconditions, objectTag(live.metadata));
       const written = await write(live);
       if (written !== undefined) return written;
-      const signal = caller.slot?.signal;
+      const signal = caller.request?.signal;
       if (!(await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS), signal)))
         throw clientDisconnected(signal?.reason);
     }
     throw beingChanged(collection.noun);
   }
   if (dryRun === true) return retry();
-  return withWriteLock(deps, caller.slot, collection, { ...known, withinMs: RETRY_FOR_MS }, retry);
+  return withWriteLock(deps, caller.request, collection, { ...known, withinMs: RETRY_FOR_MS }, retry);
 }
 
 /** The live object. Throws 404 for a deleted one, after it has stored that it is, as the projector would. */
@@ -149,12 +149,12 @@ async function requireLive<T extends KubeObject, P extends ObjectRef>(
 /**
  * Runs a write of a custom resource after those of the same object that came to this process before it, in their order. Who
  * waits holds no slot of the tenant, and stops when the request ends. Throws 409 conflict when the write cannot begin within
- * `withinMs`, and 429 when 50 wait already, or when no slot of the tenant is free within 20 s of its turn. A write without a slot,
- * such as a revocation, is the next one, however many wait: a tenant that keeps changing the object cannot delay it.
+ * `withinMs`, and 429 when 50 wait already, or when no slot of the tenant is free within 20 s of its turn. A write that no request
+ * waits for, such as a revocation, has priority, however many wait: a tenant that keeps changing the object cannot delay it.
  */
 export async function withWriteLock<T>(
   { writeLocks }: Pick<Deps, "writeLocks">,
-  slot: TenantSlot | undefined,
+  request: TenantRequest | undefined,
   { kindName, noun }: Pick<Collection<never, never>, "kindName" | "noun">,
   { namespace, name, withinMs }: Pick<ObjectRef, "namespace" | "name"> & { withinMs: number },
   write: () => Promise<T>,
@@ -162,14 +162,14 @@ export async function withWriteLock<T>(
   const key = `${kindName} ${namespace}/${name}`;
   const until = performance.now() + withinMs;
   const release = writeLocks.tryTake(key);
-  if (release === undefined && slot !== undefined && writeLocks.countWaiting(key) >= MAX_WAITING)
+  if (release === undefined && request !== undefined && writeLocks.countWaiting(key) >= MAX_WAITING)
     throw new ApiError("rate_limited", `Too many requests wait to change the ${noun}; try again.`, {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
-  const unlock = release ?? (await waitForLock(writeLocks, slot, { key, noun, withinMs }));
+  const unlock = release ?? (await waitForLock(writeLocks, request, { key, noun, withinMs }));
   try {
-    // The lock is held meanwhile: the order stays. A request that ends accesses holds its slot and waits for a lock: 5 s at most.
-    await slot?.acquire();
+    // The lock is held meanwhile: the order stays. A request that revokes ClusterAccesses keeps its slot as it waits: 5 s at most.
+    await request?.acquireSlot();
     if (performance.now() > until) throw beingChanged(noun);
     return await write();
   } finally {
@@ -179,14 +179,14 @@ export async function withWriteLock<T>(
 
 async function waitForLock(
   locks: KeyedSlots,
-  slot: TenantSlot | undefined,
+  request: TenantRequest | undefined,
   { key, noun, withinMs }: { key: string; noun: string; withinMs: number },
 ): Promise<() => void> {
-  slot?.release();
+  request?.releaseSlot();
   const tooLong = AbortSignal.timeout(withinMs);
   try {
-    if (slot === undefined) return await locks.take(key, tooLong, { isFirst: true });
-    return await locks.take(key, AbortSignal.any([tooLong, slot.ended]));
+    if (request === undefined) return await locks.take(key, tooLong, { hasPriority: true });
+    return await locks.take(key, AbortSignal.any([tooLong, request.ended]));
   } catch (error) {
     if (tooLong.aborted) throw beingChanged(noun);
     throw clientDisconnected(error);
@@ -216,24 +216,24 @@ async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   if (write.dryRun === true) return dryRunWrite(deps, caller, collection, write);
   const { db } = deps;
   const intent = await openIntent(deps, caller, collection, write);
-  let written: Awaited<ReturnType<typeof write.apply>>;
+  let written: Awaited<ReturnType<typeof write.send>>;
   try {
-    written = await write.apply({ dryRun: false });
+    written = await write.send({ dryRun: false });
   } catch (error) {
-    if (isNotApplied(error) || error instanceof ApiError) await removeIntents(db, [intent]);
+    if (hadNoEffect(error) || error instanceof ApiError) await removeIntents(db, [intent]);
     throw toRefusal(error, collection.wireNames);
   }
   if (written === undefined) {
     await removeIntents(db, [intent]);
     return undefined;
   }
-  const object = collection.project(written.object);
+  const projected = collection.project(written.object);
   const { deleted = false } = written;
   await db.transaction(async (tx) => {
-    await completeWrite(tx, intent);
-    await collection.save(tx, { object, deleted }, deps.config);
+    await completeChangeIntent(tx, intent);
+    await collection.save(tx, { object: projected, deleted }, deps.config);
   });
-  return { object, effects: undefined };
+  return { projected, effects: undefined };
 }
 
 /** Confirms the caller's right, makes every check and commits the intent, in one transaction. */
@@ -265,7 +265,7 @@ async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
   { db }: WriteDeps,
   caller: Caller,
   collection: Collection<T, P>,
-  { check, name, objectId, effects: findEffects, apply }: ObjectWrite<T, E>,
+  { check, name, objectId, effects: findEffects, send }: ObjectWrite<T, E>,
 ): Promise<WriteResult<P, E> | undefined> {
   const effects = await runThenRollBack(db, async (tx) => {
     await caller.confirm(tx);
@@ -274,8 +274,8 @@ async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
     return findEffects?.(tx);
   });
   try {
-    const written = await apply({ dryRun: true });
-    return written && { object: collection.project(written.object), effects };
+    const written = await send({ dryRun: true });
+    return written && { projected: collection.project(written.object), effects };
   } catch (error) {
     throw toRefusal(error, collection.wireNames);
   }
@@ -296,5 +296,5 @@ async function resultWithoutWrite<T extends KubeObject, P extends ObjectRef, E>(
     await check?.(tx);
     if (!dryRun && isProtected(live)) await keepNamespaceProtected(deps.kube, live);
   });
-  return { object: collection.project(live), effects: dryRun ? await effects?.(deps.db) : undefined };
+  return { projected: collection.project(live), effects: dryRun ? await effects?.(deps.db) : undefined };
 }

@@ -2,7 +2,7 @@ import { messageOf } from "../../../shared/program/errors.ts";
 import type { Logger } from "../../../shared/program/log.ts";
 import type { SignedRequest } from "../sending/send.ts";
 import type { ClaimedDelivery } from "./claim-store.ts";
-import type { Attempted, Postponed, Released } from "./completion-store.ts";
+import type { Attempted, Postponed, Released } from "./result-store.ts";
 
 /** Sends one request; rejects only through a fault of Marina's own, or when the signal aborts. */
 export type SendRequest = (
@@ -25,7 +25,7 @@ export interface AttemptDeps {
   signal: AbortSignal;
 }
 
-/** Makes one attempt of a delivery. Never rejects: after a fault of Marina's own it is `postponed`, for which completeDeliveries pauses the webhook. */
+/** Makes one attempt of a delivery. Never rejects: after a fault of Marina's own it is `postponed`, for which saveAttemptResults pauses the webhook. */
 export async function attempt(
   { send, signerOf, now, log, signal }: AttemptDeps,
   delivery: ClaimedDelivery,

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { connectDatabase } from "../../db/client.ts";
 import { type ClaimedDelivery, type ClaimOptions, claimDeliveries, findNextDueMs } from "./claim-store.ts";
-import { type CompletionResult, completeDeliveries } from "./completion-store.ts";
+import { type DeliveryResult, saveAttemptResults } from "./result-store.ts";
 import { FAILURE, SUCCESS, startTestDeliveries, type TestDeliveries } from "./testing.ts";
 
 const URL = "https://example.com/hook";
@@ -26,8 +26,8 @@ function claim(options: Partial<ClaimOptions> = {}, db = store.db): Promise<Clai
   return claimDeliveries(db, { ...unlimited, ...options });
 }
 
-function complete(deliveries: readonly ClaimedDelivery[], outcome = SUCCESS): Promise<CompletionResult[]> {
-  return completeDeliveries(
+function complete(deliveries: readonly ClaimedDelivery[], outcome = SUCCESS): Promise<DeliveryResult[]> {
+  return saveAttemptResults(
     store.db,
     deliveries.map((delivery) => ({ delivery, outcome })),
   );
@@ -175,7 +175,7 @@ describe("a claim of a process that died", () => {
   });
 });
 
-describe("a completion", () => {
+describe("the result of an attempt", () => {
   test("writes what was sent and what came back, but not of a delivery that the purge of that has passed", async () => {
     const [old = "", recent = ""] = await store.addDeliveries(webhookId, 2);
     await store.setQueue(webhookId, { responsesPurgedTo: old });

@@ -7,9 +7,9 @@ import { createWakeup, describeFailure, runLoop } from "../../work/loop.ts";
 import type { WebhookSecretRow } from "../table.ts";
 import { type AttemptDeps, attempt, type SendRequest, type Signer } from "./attempt.ts";
 import { type ClaimedDelivery, claimDeliveries, findNextDueMs, findSigningSecrets } from "./claim-store.ts";
-import { type Completion, completeDeliveries } from "./completion-store.ts";
 import { runFanOut } from "./fan-out-loop.ts";
 import type { DeliveryMetrics } from "./metrics.ts";
+import { type AttemptResult, saveAttemptResults } from "./result-store.ts";
 
 /** While nothing is due the database is asked this often, in case a notification was lost. */
 const POLL_MS = 1000;
@@ -17,21 +17,21 @@ const POLL_MS = 1000;
 const MIN_CLAIM_INTERVAL_MS = 10;
 /** While a smaller fraction of the slots is free, the next claim waits for more, for about `BUSY_POLL_MS`. */
 const CLAIM_MIN_FREE_FRACTION = 0.25;
-/** Deliveries that wait for their completion to be written, per concurrent attempt; more are not claimed. */
+/** Attempts whose results wait to be written, per concurrent attempt; more are not claimed. */
 const MAX_UNWRITTEN_PER_ATTEMPT = 2;
 /**
  * While something may be due that is not taken: another process holds its queue, its organization has no capacity, or few
  * slots are free.
  */
 const BUSY_POLL_MS = 100;
-const GATHER_COMPLETIONS_MS = 10;
-const COMPLETION_BATCH = 400;
+const GATHER_RESULTS_MS = 10;
+const RESULT_BATCH = 400;
 /** Seen after a restart of Postgres: a promise of postgres.js that never settled. The end of the process ends the listening too. */
 const UNLISTEN_MS = 1000;
 /** How long a draining process waits for the attempts in progress; then it releases their deliveries. */
 const DRAIN_MS = 8000;
-/** How long the last completions may take; what is not written is attempted again when its claim ends. */
-const LAST_COMPLETIONS_MS = 5000;
+/** How long the last results may take; what is not written is attempted again when its claim ends. */
+const LAST_RESULTS_MS = 5000;
 
 /** What the deliverer uses of a `Sql`. */
 interface Listener {
@@ -69,22 +69,21 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
   const maxUnwritten = options.concurrency * MAX_UNWRITTEN_PER_ATTEMPT;
   const claimThreshold = Math.ceil(options.concurrency * CLAIM_MIN_FREE_FRACTION);
   let lastClaimMs = Number.NEGATIVE_INFINITY;
-  /** Attempts that have ended and whose completion is not written. */
+  /** Attempts that have ended and whose result is not written. */
   let unwritten = 0;
   /** Aborts the attempts in progress, DRAIN_MS after `signal`. */
   const aborting = new AbortController();
-  /** Ends the writing of completions, last of all. */
+  /** Ends the writing of results, last of all. */
   const ending = new AbortController();
   const wakeup = createWakeup(signal);
 
-  const completions = createBatchQueue<Completion>({
+  const results = createBatchQueue<AttemptResult>({
     name: "webhook-completions",
-    batchSize: COMPLETION_BATCH,
-    gatherMs: GATHER_COMPLETIONS_MS,
+    batchSize: RESULT_BATCH,
+    gatherMs: GATHER_RESULTS_MS,
     keyOf: ({ delivery }) => `${delivery.id} ${delivery.claimId}`,
     async run(batch) {
-      const results = await completeDeliveries(db, batch);
-      for (const result of results) options.metrics.onResult(result);
+      for (const result of await saveAttemptResults(db, batch)) options.metrics.onResult(result);
       unwritten -= batch.length;
       wakeup.wake();
     },
@@ -92,11 +91,11 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
     signal: ending.signal,
   });
 
-  /** Frees the slot of an attempt at once; its completion is written with others. */
-  function end(completion: Completion): void {
+  /** Frees the slot of an attempt at once; its result is written with others. */
+  function end(result: AttemptResult): void {
     unwritten++;
-    slots.release(completion.delivery.orgId);
-    completions.add(completion);
+    slots.release(result.delivery.orgId);
+    results.add(result);
     if (slots.free() >= claimThreshold) wakeup.wake();
   }
 
@@ -174,11 +173,11 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
     await Promise.race([slots.idle(), sleep(DRAIN_MS, undefined, { ref: false })]);
     aborting.abort();
     await Promise.race([
-      slots.idle().then(() => completions.idle()),
-      sleep(LAST_COMPLETIONS_MS, undefined, { ref: false }),
+      slots.idle().then(() => results.idle()),
+      sleep(LAST_RESULTS_MS, undefined, { ref: false }),
     ]);
     ending.abort();
-    await completions.stopped;
+    await results.stopped;
   }
 
   return { stopped: run() };

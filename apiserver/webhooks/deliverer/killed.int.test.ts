@@ -5,8 +5,8 @@ import { emitWebhookEvents } from "../../events/emit.ts";
 import { webhookEvents } from "../../events/table.ts";
 import { aReplacement } from "../testing.ts";
 import { type ClaimedDelivery, claimDeliveries } from "./claim-store.ts";
-import { completeDeliveries } from "./completion-store.ts";
 import { fanOutEvents } from "./fan-out-store.ts";
+import { saveAttemptResults } from "./result-store.ts";
 import { SUCCESS, startTestDeliveries, type TestDeliveries } from "./testing.ts";
 
 let deliveries: TestDeliveries;
@@ -79,9 +79,9 @@ const STEPS: Step[] = [
     statements: 4,
   },
   {
-    name: "completion",
+    name: "result",
     run: (db, { claimed }) =>
-      completeDeliveries(
+      saveAttemptResults(
         db,
         claimed.map((delivery) => ({ delivery, outcome: SUCCESS })),
       ),

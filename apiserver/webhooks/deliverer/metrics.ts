@@ -2,15 +2,15 @@ import { cacheFor } from "../../../shared/program/cache-for.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../../shared/program/metrics.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { ErrorClass } from "../table.ts";
-import type { CompletionResult } from "./completion-store.ts";
 import { type Figures, readDeliveryFigures } from "./queue-store.ts";
+import type { DeliveryResult } from "./result-store.ts";
 
 /** A scrape counts again once the figures are this old, for many pending deliveries take a while to count. */
 const FIGURES_AGE_MS = 30_000;
 
 export interface DeliveryMetrics {
   onAttempt(attempt: { durationMs: number; errorClass: ErrorClass | null }): void;
-  onResult(result: CompletionResult): void;
+  onResult(result: DeliveryResult): void;
   /** An attempt was not made because no configured key decrypts a signing secret of its webhook. */
   onUndecryptableSecret(): void;
 }

@@ -68,8 +68,8 @@ export async function purgeResponses(db: Database, signal: AbortSignal): Promise
 }
 
 /**
- * The next deliveries of a webhook, up to `to`, of which nothing is kept from now on. A completion locks the queue too: what it has
- * written is seen here, or it sees the position.
+ * The next deliveries of a webhook, up to `to`, of which nothing is kept from now on. Who writes the result of an attempt locks
+ * the queue too: what that has written is seen here, or it sees the position.
  */
 async function purgeTo(tx: Queryable, webhookId: string, to: string): Promise<readonly unknown[]> {
   await tx.execute(sql`select 1 from webhook_queues where webhook_id = ${webhookId} for update`);

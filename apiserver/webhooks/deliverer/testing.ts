@@ -11,10 +11,10 @@ import { webhookEvents } from "../../events/table.ts";
 import { organizations } from "../../organizations/index.ts";
 import { webhookAttempts, webhookDeliveries, webhookQueues, webhookSecrets, webhooks } from "../table.ts";
 import type { SendRequest } from "./attempt.ts";
-import type { Attempted } from "./completion-store.ts";
 import { type DelivererOptions, startDeliverer } from "./deliverer.ts";
 import { createDeliveryMetrics } from "./metrics.ts";
 import { makeQueuesDue } from "./queue-store.ts";
+import type { Attempted } from "./result-store.ts";
 
 /** An attempt that succeeded. */
 export const SUCCESS: Attempted = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createAddressGuard } from "./address-guard.ts";
-import { checkEndpoint, checkEndpointUrl } from "./endpoint-url.ts";
+import { findEndpointRefusal, findUrlRefusal } from "./endpoint-url.ts";
 import { AttemptError } from "./error-class.ts";
 import type { Resolver } from "./resolver.ts";
 
@@ -70,16 +70,16 @@ const ACCEPTED = [
 
 describe("rules of the URL", () => {
   test.each(Object.entries(REFUSED))("%s", (code, urls) => {
-    expect(urls.map((url) => [url, checkEndpointUrl(url)?.code])).toEqual(urls.map((url) => [url, code]));
+    expect(urls.map((url) => [url, findUrlRefusal(url)?.code])).toEqual(urls.map((url) => [url, code]));
   });
 
   test("accept what is a public https URL", () => {
-    expect(ACCEPTED.map(checkEndpointUrl)).toEqual(ACCEPTED.map(() => undefined));
+    expect(ACCEPTED.map(findUrlRefusal)).toEqual(ACCEPTED.map(() => undefined));
   });
 
   test("have messages that follow the name of the field", () => {
     const messages = Object.values(REFUSED).flatMap((urls) =>
-      urls.map((url) => checkEndpointUrl(url)?.message),
+      urls.map((url) => findUrlRefusal(url)?.message),
     );
     expect(messages.filter((message) => !message?.startsWith("must "))).toEqual([]);
   });
@@ -179,7 +179,7 @@ describe("an endpoint", () => {
     },
   };
   const check = (url: string, allowed: string[] = []) =>
-    checkEndpoint(url, { guard: createAddressGuard({ allowed }), resolver, blockedNames });
+    findEndpointRefusal(url, { guard: createAddressGuard({ allowed }), resolver, blockedNames });
   const blockedNames = ["api.platform.example.com"];
 
   test.each(PRIVATE_HOSTS)("at %s is refused", async (host) => {
@@ -216,7 +216,7 @@ describe("an endpoint", () => {
 
   test("is not accepted when the resolver itself is at fault", async () => {
     const broken: Resolver = { resolve: () => Promise.reject(new TypeError("broken")) };
-    const checked = checkEndpoint("https://example.com", {
+    const checked = findEndpointRefusal("https://example.com", {
       guard: createAddressGuard({}),
       resolver: broken,
       blockedNames,

@@ -29,7 +29,7 @@ const REFUSED_ADDRESS: EndpointRefusal = {
  * The rules for an endpoint that need no network. The URL is read as `URL` reads it, so that 0x7f.1, 2130706433 and
  * full-width digits are the address that they stand for.
  */
-export function checkEndpointUrl(text: string): EndpointRefusal | undefined {
+export function findUrlRefusal(text: string): EndpointRefusal | undefined {
   if (/^http:/i.test(text)) return { code: "not_https", message: "must be an https URL" };
   const url = parseUrl(text);
   if (url === undefined)
@@ -61,16 +61,16 @@ export interface EndpointRules {
 }
 
 /**
- * All rules for an endpoint when it is saved: those of `checkEndpointUrl`, and each address of its host must be
+ * All rules for an endpoint when it is saved: those of `findUrlRefusal`, and each address of its host must be
  * allowed. A name that does not resolve in the resolver's time is accepted, for the address is checked again at every
  * connection. A name that has a meaning inside a network alone, or is the platform's, is refused whatever it resolves
  * to, unless the installation names every address of it as allowed.
  */
-export async function checkEndpoint(
+export async function findEndpointRefusal(
   text: string,
   { guard, resolver, blockedNames }: EndpointRules,
 ): Promise<EndpointRefusal | undefined> {
-  const refusal = checkEndpointUrl(text);
+  const refusal = findUrlRefusal(text);
   if (refusal !== undefined) return refusal;
   const host = hostOf(new URL(text));
   if (isIP(host) !== 0) return guard.isAllowed(host) ? undefined : REFUSED_ADDRESS;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAddressGuard } from "./address-guard.ts";
-import { checkEndpoint } from "./endpoint-url.ts";
+import { findEndpointRefusal } from "./endpoint-url.ts";
 import { createResolver } from "./resolver.ts";
 import { createWebhookSender, type Sender, type SenderOptions } from "./send.ts";
 import { type DnsServer, startDnsServer } from "./testing-dns.ts";
@@ -72,7 +72,7 @@ describe("an address that may not be called", () => {
     const url = `https://moved.example.com:${receiver.port}/`;
     dns.names["moved.example.com"] = ["127.0.0.1"];
     const resolver = createResolver({ servers: [dns.address] });
-    expect(await checkEndpoint(url, { guard, resolver, blockedNames: [] })).toBeUndefined();
+    expect(await findEndpointRefusal(url, { guard, resolver, blockedNames: [] })).toBeUndefined();
     dns.names["moved.example.com"] = ["127.0.0.2"];
     const result = await startSender().send(delivery(url));
     expect(result).toMatchObject({

@@ -152,7 +152,7 @@ export function createWebhookSender(options: SenderOptions): Sender {
       try {
         signal?.throwIfAborted();
         const url = new URL(text);
-        checkLiteral(hostOf(url), guard);
+        requireAllowedLiteral(hostOf(url), guard);
         const length = String(Buffer.byteLength(body));
         const request = {
           protocol: url.protocol,
@@ -215,7 +215,7 @@ function createCheckedLookup(guard: AddressGuard, resolver: Resolver): LookupFun
   };
 }
 
-function checkLiteral(host: string, guard: AddressGuard): void {
+function requireAllowedLiteral(host: string, guard: AddressGuard): void {
   if (isIP(host) !== 0 && !guard.isAllowed(host)) throw refuse("the host is a private or internal address");
 }
 

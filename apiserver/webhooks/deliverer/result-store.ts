@@ -42,13 +42,13 @@ export interface Released {
   kind: "released";
 }
 
-export interface Completion {
+export interface AttemptResult {
   delivery: ClaimedDelivery;
   outcome: Attempted | Postponed | Released;
 }
 
-/** What became of a completion: `superseded` when its claim had ended, and another process has taken the delivery. */
-export type CompletionResult = "delivered" | "retried" | "failed" | "postponed" | "released" | "superseded";
+/** What became of a delivery: `superseded` when its claim had ended, and another process has taken the delivery. */
+export type DeliveryResult = "delivered" | "retried" | "failed" | "postponed" | "released" | "superseded";
 
 interface LockedQueue extends EndpointHealth {
   webhookId: string;
@@ -66,22 +66,22 @@ interface DeliveryChange {
 
 /**
  * Writes attempts, what becomes of their deliveries and the health of the endpoints, in one transaction, and ends the
- * claims. A completion whose claim is no longer in the queue changes nothing: the process that has taken the delivery
- * writes its own attempt. Returns the result of each completion, in order.
+ * claims. A result whose claim is no longer in the queue changes nothing: the process that has taken the delivery
+ * writes its own attempt. Returns what became of each delivery, in order.
  */
-export async function completeDeliveries(
+export async function saveAttemptResults(
   db: Database,
-  completions: readonly Completion[],
+  results: readonly AttemptResult[],
   random: () => number = Math.random,
-): Promise<CompletionResult[]> {
+): Promise<DeliveryResult[]> {
   return db.transaction(async (tx) => {
-    const gone = [...new Set(completions.filter(isGone).map(({ delivery }) => delivery.webhookId))];
+    const gone = [...new Set(results.filter(isGone).map(({ delivery }) => delivery.webhookId))];
     await lockWebhooks(tx, gone);
     const queues = new Map<string, LockedQueue>();
-    for (const queue of await lockQueues(tx, completions)) queues.set(queue.webhookId, queue);
+    for (const queue of await lockQueues(tx, results)) queues.set(queue.webhookId, queue);
     const changes: DeliveryChange[] = [];
-    const results = completions.map((completion) => {
-      const { delivery, outcome } = completion;
+    const deliveryResults = results.map((result) => {
+      const { delivery, outcome } = result;
       const queue = queues.get(delivery.webhookId);
       if (queue === undefined || !endClaim(queue, delivery)) return "superseded";
       if (outcome.kind === "postponed")
@@ -105,20 +105,20 @@ export async function completeDeliveries(
       })),
     );
     const disabled = gone.filter((id) =>
-      changes.some((change) => change.delivery.webhookId === id && isGone(toCompletion(change))),
+      changes.some((change) => change.delivery.webhookId === id && isGone(toAttemptResult(change))),
     );
     await disableWebhooks(tx, disabled, "gone");
-    return results;
+    return deliveryResults;
   });
 }
 
-function isGone({ delivery, outcome }: Completion): boolean {
+function isGone({ delivery, outcome }: AttemptResult): boolean {
   return (
     outcome.kind === "attempted" && outcome.statusCode === GONE && countsAgainstEndpoint(delivery.trigger)
   );
 }
 
-function toCompletion({ delivery, attempt }: DeliveryChange): Completion {
+function toAttemptResult({ delivery, attempt }: DeliveryChange): AttemptResult {
   return { delivery, outcome: attempt };
 }
 
@@ -168,8 +168,8 @@ async function lockWebhooks(tx: Queryable, ids: readonly string[]): Promise<void
     order by id for no key update`);
 }
 
-async function lockQueues(tx: Queryable, completions: readonly Completion[]): Promise<LockedQueue[]> {
-  const ids = JSON.stringify([...new Set(completions.map(({ delivery }) => delivery.webhookId))]);
+async function lockQueues(tx: Queryable, results: readonly AttemptResult[]): Promise<LockedQueue[]> {
+  const ids = JSON.stringify([...new Set(results.map(({ delivery }) => delivery.webhookId))]);
   const ms = (column: string) => sql`(extract(epoch from ${sql.identifier(column)}) * 1000)::float8`;
   return tx.execute<LockedQueue & Record<string, unknown>>(sql`
     select webhook_id as "webhookId", claims, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
