@@ -86,6 +86,7 @@ test.each(Object.entries(PROVIDERS))("%s: its list shows no update that may have
   const failed = { ready: true, conditions: [readyAt(undefined, "False")] };
   expect(progressOf(make(LIST, LIST, failed))).toBe("not acted");
   expect(progressOf(make(LIST, LIST, { ready: true }))).toBe("silent");
+  expect(progressOf(make([], LIST, { ready: true }))).toBe("not acted");
 });
 
 const kind = defineKind({ group: GROUP, version: "v1", kind: "Any", plural: "anys", namespaced: true });

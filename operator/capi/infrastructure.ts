@@ -53,8 +53,11 @@ export function readInfrastructure(object: InfrastructureCluster): Infrastructur
     (observed) => observed !== undefined,
   );
   const access = readAccess(object);
-  // That an update has failed is in the condition alone.
-  const isShown = access === undefined ? reported.length > 0 || undefined : ready && isAsWanted(access);
+  // That an update has failed is in the condition alone; that the list is another one is so without it.
+  const isShown =
+    access === undefined
+      ? reported.length > 0 || undefined
+      : isAsWanted(access) && (ready ? true : undefined);
   const isThere = status.initialization?.provisioned === true || status.ready === true;
   const isReady = ready === undefined ? isThere : ready.status === "True";
   const isSettled = isReady && reported.every((observed) => observed >= generation);

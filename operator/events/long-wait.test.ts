@@ -50,9 +50,9 @@ test.each<[string, object, string, string, boolean?]>([
   ["of a creation that something keeps back", {}, "Suspended", "Warning"],
   ["for machines that take their time", {}, "Scaling", "Normal", true],
   ["for machines of which one takes too long", {}, "NodeStartupTimeout", "Warning"],
-])("the Event of a wait %s has its type", (_, status, reason, type, takesItsTime) => {
+])("the Event of a wait %s has its type", (_, status, reason, type, takesItsTime = false) => {
   const next = { ...aStatus("False", reason), ...status };
-  expect(findLongWait(short, next, takesItsTime)?.type).toBe(type);
+  expect(findLongWait(short, next, { takesItsTime })?.type).toBe(type);
 });
 
 test.each([

@@ -38,7 +38,8 @@ test("machines of a ready pool may take what its class gives them; after that th
   expect(expired.plan().events).toMatchObject([warning]);
   const warned = expired.reconciled().after(600);
   const deleted = warned.withMachine({ deletion: { stage: "infrastructure", cause: "a" } });
-  expect([...warned.plan().events, ...deleted.plan().events]).toEqual([]);
+  const joined = warned.withMachine({ ...late, node: "late" });
+  expect([warned, deleted, joined].flatMap((pool) => pool.plan().events)).toEqual([]);
 });
 
 test.each<[string, Partial<ClusterOfPool>, string]>([
