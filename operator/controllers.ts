@@ -176,6 +176,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const events = createOperatorController(deps, "event", (key, context) =>
     runEvent({ caches, reportingController }, key, context),
   );
+  // No watch: the resync adds its keys.
   const subnets = createOperatorController(
     deps,
     "subnet",

@@ -267,7 +267,7 @@ function describeManifests<T extends ConfigMap | Secret>(encoding: "utf8" | "bas
   };
 }
 
-/** The caches that show writes. Of ConfigMaps the operator writes only allocations of subnets, of Secrets only credentials. */
+/** The caches that writes are waited for in: of ConfigMaps those of allocations alone, of Secrets those of credentials. */
 function listWritten(stores: Stores): Map<Kind<unknown>, WatchedCache> {
   return new Map<Kind<unknown>, WatchedCache>([
     [clusterKind, stores.clusters],

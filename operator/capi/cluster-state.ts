@@ -5,6 +5,7 @@ import { explain, isTransientError } from "./tenant-messages.ts";
 /** What Cluster API reports of one cluster, in Marina's terms. */
 export interface CapiState {
   deleting: boolean;
+  /** Cluster API has confirmed its pause (condition `Paused`), which `spec.paused` asks for. */
   paused: boolean;
   /** The version requested from Cluster API, no `v`. */
   version: string | undefined;

@@ -25,8 +25,8 @@ export function trimNodePool(pool: NodePool): NodePool {
 }
 
 /**
- * The replicas of a pool's entry in the live topology; of an autoscaled one, which has none there, those of its MachineDeployment.
- * As many nodes Cluster API is asked for; there may be another number. Undefined = the pool is not in the topology yet.
+ * The number of nodes that Cluster API is asked for: the replicas of a pool's entry in the live topology, or those of its
+ * MachineDeployment where the entry is autoscaled, and so has none, or is not there. Undefined = neither has any.
  */
 export function findTopologyReplicas(
   topologyPool: TopologyPool | undefined,

@@ -133,7 +133,7 @@ const ENDED_WITHIN_MS = 40_000;
 const UNDER_WAY_MS = 500;
 
 /**
- * What this process may still be putting into the topologies of clusters, by their keys: a live read does not show it yet. After a
+ * What this process may still be putting into the topologies of clusters, by their keys: no uncached read shows it yet. After a
  * restart nothing is known of the process before: an apply of it that comes so late is undone by the next one.
  */
 export interface TopologyWrites {

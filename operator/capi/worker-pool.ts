@@ -49,7 +49,7 @@ export type DeletionTimeouts = Pick<
 export interface DesiredPool extends DeletionTimeouts {
   name: string;
   scale: { kind: "fixed"; nodes: number } | { kind: "autoscaled"; minNodes: number; maxNodes: number };
-  /** See findTopologyReplicas; undefined = the pool is not in the topology yet. */
+  /** See findTopologyReplicas. */
   topologyReplicas: number | undefined;
   /** The most that it may have now, limited to what the status can list (see limitGrowth); undefined = what its scale says. */
   nodeCap?: number | undefined;

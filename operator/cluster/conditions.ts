@@ -60,9 +60,9 @@ export interface Facts {
   pools: readonly MeasuredPool[];
   /** The full version requested; undefined while it is not known. */
   target: string | undefined;
-  /** The version that runs, once a rollout has converged. */
+  /** The version of the last rollout that converged; before the first one has, that of the control plane. */
   running: string | undefined;
-  /** The live Cluster API object is as decided, and Cluster API has observed it. */
+  /** The live Cluster API object is as decided, and Cluster API has observed it, unless the cluster is suspended. */
   isObserved: boolean;
 }
 

@@ -99,8 +99,8 @@ function countPlatformCIDRs(platformCIDRs: readonly string[]): number {
 }
 
 /**
- * Whether Cluster API has the network rules that were decided. `unsent`: they are about to be sent; `waiting`: the cluster
- * is suspended, so that it keeps others.
+ * Whether Cluster API has the network rules that were decided. `unsent`: they are about to be sent, or the cluster was suspended
+ * before Cluster API had it; `waiting`: the cluster is suspended, so that it keeps others.
  */
 export type RulesState = "sent" | "unsent" | "waiting";
 

@@ -149,7 +149,7 @@ const NOTHING_DECIDED = {
   isObserved: false,
 };
 
-/** Whether nothing is left to apply, and Cluster API has taken up its object: the generation that its status names. */
+/** Whether nothing is left to apply, and Cluster API has observed the generation of its object, unless the cluster is suspended. */
 function isCarriedOut({ cluster, capi }: ObservedCluster, steps: Steps): boolean {
   if (steps.write.length > 0 || steps.waitMs !== undefined) return false;
   // While it is paused, Cluster API observes nothing.

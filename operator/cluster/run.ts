@@ -124,7 +124,7 @@ async function runObserved(
 /** What came of one decision. */
 type Outcome =
   | { kind: "done"; requeueAfterMs: number | undefined }
-  /** Another process is creating it, or a cache lags behind: nothing was written. */
+  /** Another process is creating it, a cache lags behind, or an apply may still be made: nothing was written. */
   | { kind: "retryLater"; afterMs: number }
   /** What the next decision has to know. */
   | { kind: "decideAgain"; change: Findings };
@@ -183,7 +183,7 @@ function findChange(observed: ObservedCluster, plan: Plan<unknown>, { failure, s
 
 /**
  * Asks the Kubernetes API, for the caches may lag behind, as after a create without a response: a pool or Cluster API cluster that they
- * do not show would remain after its Cluster is deleted. One that is created later still is garbage collected with its owner.
+ * do not show would remain after its Cluster. A Cluster API cluster that is created later still is garbage collected with its owner.
  */
 async function hasChild({ client }: ClusterDeps, cluster: Cluster, signal: AbortSignal): Promise<boolean> {
   const { namespace, name } = cluster.metadata;

@@ -58,7 +58,7 @@ export function retainServicePlan({ capi }: ObservedCluster): ServicePlan | unde
   return { class: classRef.name, namespace: classRef.namespace, controlPlaneReplicas: replicas };
 }
 
-/** The class that the cluster was made with; one that was never made, as its class rejected it, gets that of its plan. */
+/** The class that the cluster has in Cluster API, or had; one that was never made, as its class rejected it, gets that of its plan. */
 export function findPinnedClass(
   observed: ObservedCluster,
   servicePlan: ServicePlan,

@@ -18,7 +18,7 @@ interface UpgradeGate {
 }
 
 /**
- * The full version of an upgrade that is requested and has not begun: above what runs, and not what `status.targetVersion` says.
+ * The full version of an upgrade that is requested and has not begun: above that in the topology, and not `status.targetVersion`.
  * Undefined = none, also for a cluster that has not run yet.
  */
 function findNewTarget({ cluster, capi, catalogue }: ObservedCluster): string | undefined {

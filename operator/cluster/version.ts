@@ -11,7 +11,7 @@ import {
 /**
  * The full version (no `v`) that a cluster requests. `MAJOR.MINOR` is resolved once and then kept, so that a new patch
  * in the catalogue upgrades no cluster; a full version that was accepted before stays valid when the catalogue drops
- * it. `known` is what it resolved to before, or what already runs. Undefined = the catalogue has no such version.
+ * it. `known` is what it resolved to before, or the one in the topology. Undefined = the catalogue has no such version.
  */
 export function resolveTarget(
   requested: string,
@@ -59,7 +59,7 @@ export function chooseVersion(facts: VersionFacts): VersionChoice {
   }
   if (topology === undefined) return { target, version: target, problem: undefined };
   if (compareKubernetesVersions(target, topology.version) < 0) {
-    const message = `The cluster runs Kubernetes ${topology.version}, which cannot be downgraded to ${target}; set spec.version to ${topology.version}.`;
+    const message = `The cluster runs or is getting Kubernetes ${topology.version}, which cannot be downgraded to ${target}; set spec.version to ${topology.version}.`;
     return { target: undefined, version: topology.version, problem: { reason: "DowngradeRefused", message } };
   }
   const next = findNextVersion(facts, target, topology.version);
@@ -80,7 +80,7 @@ function findNextVersion(facts: VersionFacts, target: string, from: string): str
   return resolveVersion(facts.catalogue, next);
 }
 
-/** What to set instead: what runs, or one step from it; every supported version while nothing runs. */
+/** What to set instead: the version in the topology, or one step from it; every supported version while there is none. */
 function advise(catalogue: VersionCatalogue, liveVersion: string | undefined): string {
   const supported = catalogue.filter(({ status }) => status === "supported").map(({ version }) => version);
   const versions =

@@ -27,7 +27,7 @@ export interface ObservedPool {
   namespace: NamespaceState;
   /** An older pool with the same id. */
   olderDuplicate: string | undefined;
-  /** Why it may not be as specified: a quota, or a duplicate name; undefined = it may. */
+  /** Why it may not be as specified: a quota, a duplicate name or, once reconcilePool adds it, its end date; undefined = it may. */
   blocker: Problem | undefined;
   /** The id that the pool gets when it has none. */
   candidateId: string;

@@ -32,7 +32,7 @@ const RECHECK_AFTER_MS = 2_000;
 /**
  * Looks at the workers of a cluster that is being deleted, or one of whose pools is, and removes what Cluster API does not
  * continue. A Cluster API cluster that lost its Cluster without a deletion is another case: cluster/events.ts reports
- * it. Everything is read live: nothing is removed on an old state. Rejects with a KubeError or StepError.
+ * it. It reads them uncached: nothing is removed on an old state. Rejects with a KubeError or StepError.
  */
 export async function runOrphans(
   deps: OrphansDeps,

@@ -11,7 +11,7 @@ import {
 } from "../capi/kinds.ts";
 
 /**
- * The worker objects of one Cluster API cluster, read live: the lower ones first, so that no owner of one is missed.
+ * The worker objects of one Cluster API cluster, by uncached reads: the lower ones first, so that no owner of one is missed.
  */
 export interface WorkerObjects {
   machines: readonly KubeObject[];

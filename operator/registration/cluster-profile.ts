@@ -117,7 +117,7 @@ export class OutdatedDefinitionError extends Error {
 
 /**
  * Writes the ClusterProfile with its status unless it is as desired; without `desired` deletes that of this cluster. It
- * is read live, for few clusters have one. Rejects with a StepError, whose cause is not found without its definition, an
+ * is not cached, for few clusters have one. Rejects with a StepError, whose cause is not found without its definition, an
  * OutdatedDefinitionError, or a conflict where another manager has a profile of this name, which stays.
  */
 export async function syncClusterProfile(

@@ -77,7 +77,7 @@ async function removeOrphans(deps: RoundDeps, listed: StoragePool[], context: Ru
     await context.client.apply(configMapKind, object, { fieldManager, force: true, signal });
   }
   for (const orgId of remove.slice(0, MAX_REMOVALS)) {
-    // Read live: what is removed cannot be had back.
+    // An uncached read: what is removed cannot be had back.
     const inventory = await client.get(storageInventoryKind, `org-${orgId}`, STORAGE_INVENTORY_NAME, {
       signal,
     });

@@ -44,7 +44,7 @@ export class StepError extends Error {
 
 /** What a reconcile decided, in the order in which it is applied. A step that was made already changes nothing, or is a conflict. */
 export interface Plan<Status> {
-  /** What the object itself lacks and gets before anything else is created; undefined = nothing. */
+  /** A change of the object's own metadata, made before anything else is written; undefined = none. */
   metadata: MetadataChange | undefined;
   write: Step[];
   remove: Step[];

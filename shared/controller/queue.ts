@@ -3,7 +3,7 @@ import { createFairQueue, type FairQueue } from "../program/limits.ts";
 
 /** A change: goes first. */
 export const PRIORITY_CHANGE = 0;
-/** Initial list and resync: goes after everything else. */
+/** Initial list, resync, and changes that concern many keys: goes after everything else. */
 export const PRIORITY_BACKGROUND = -100;
 
 const BACKOFF_BASE_MS = 5;

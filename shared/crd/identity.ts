@@ -40,7 +40,7 @@ export type IdentityState =
   | "none"
   /** It came with one, which Marina's API server has not confirmed yet. */
   | "unconfirmed"
-  /** Marina's API server has answered, and the operator has not acted on it yet. */
+  /** Marina's API server has answered, and the operator has not acted on it yet. `known` is also what it runs (readIdentity). */
   | ConfirmationResult
   /** The operator has accepted it: its status holds it. */
   | "accepted";

@@ -83,7 +83,7 @@ export interface JsonPatchOperation {
   from?: string;
 }
 
-/** Typed calls to one API server. Every method rejects with a KubeError only. */
+/** Typed calls to one API server. A failed call rejects with a KubeError; one without a name or namespace is a TypeError at once. */
 export interface KubeClient {
   /** Undefined when there is no such object. */
   get<T>(

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { truncateText } from "../program/wording.ts";
 
 export interface KubeErrorFields {
-  /** HTTP status of the response; 0 without one (see `reason`). */
+  /** HTTP status of the response; 0 without one that can be read (see `reason`). */
   status: number;
-  /** `Status.reason` of the Kubernetes API; without a response "Unreachable", "DeadlineExceeded" or "Aborted". */
+  /** `Status.reason` of the Kubernetes API; with status 0 the client's own, as "Unreachable", "DeadlineExceeded" or "Aborted". */
   reason: string;
   /** The API's own message. */
   kubeMessage: string;
@@ -37,7 +37,7 @@ const PATCH_NOT_APPLICABLE = "the server rejected our request due to an error in
 
 const NOT_READY = [REFUSED_BY_AUTHORIZER, / is forbidden: status unknown for quota: /];
 
-/** The only error of the Kubernetes client: an error response, or no response at all. */
+/** A call of the Kubernetes client failed: an error response, or none that can be read. */
 export class KubeError extends Error {
   readonly status: number;
   readonly reason: string;
@@ -114,9 +114,9 @@ export class KubeError extends Error {
   }
 
   /**
-   * A later retry may succeed: no response, 429, 502, 503, 504, a webhook that could not be called, no right to the request
-   * (an API server that has just started grants none until it has read the roles), or a ResourceQuota that
-   * kube-controller-manager has not counted yet.
+   * Nothing was said of the request itself, which may succeed later: status 0 but for "Aborted", 429, 502, 503, 504, a webhook
+   * that could not be called, no right to it (an API server that has just started grants none until it has read the roles),
+   * or a ResourceQuota that kube-controller-manager has not counted yet.
    */
   get isUnavailable(): boolean {
     if (this.status === 0) return !this.isAborted;

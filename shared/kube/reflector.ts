@@ -228,7 +228,7 @@ interface CacheUpdater<T> {
 interface CacheUpdaterOptions<T> {
   kind: Kind<T>;
   store: Store<T>;
-  /** Trims an object before it is stored; must keep the metadata. Undefined = the object is not stored. */
+  /** Trims an object before it is stored; must keep its name, namespace, uid and resourceVersion. Undefined = it is not stored. */
   transform?: ((object: T) => T | undefined) | undefined;
   keepManagedFields?: boolean | undefined;
   /** Must be synchronous and cheap (add a key). An exception is logged and does not stop the reflector. */
