@@ -5,7 +5,7 @@ import { type NodePool, nodePoolKind } from "../shared/crd/node-pool.ts";
 import { type ConfigMap, configMapKind } from "../shared/kube/core-kinds.ts";
 import { listLostParts } from "./capi/cluster-state.ts";
 import { type CapiCluster, type CapiCondition, capiClusterKind } from "./capi/kinds.ts";
-import type { ObservedCluster } from "./cluster/observe.ts";
+import type { ObservedCluster, ObservedClusterPool } from "./cluster/observe.ts";
 import { reconcileCluster } from "./cluster/reconcile.ts";
 import { decideOwnership } from "./identity/ownership.ts";
 import { readAllocation } from "./subnets/allocation.ts";
@@ -67,6 +67,12 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
   return new ClusterFixture(observed, START);
 }
 
+/** A pool of which Cluster API has nothing by default. */
+export function clusterPoolOf(pool: NodePool, rest: Partial<ObservedClusterPool> = {}): ObservedClusterPool {
+  const none = { capiDeleting: false, olderDuplicate: undefined, blocked: false, machines: [] };
+  return { pool, machineDeployment: undefined, ...none, ...rest };
+}
+
 export class ClusterFixture {
   readonly observed: ObservedCluster;
   readonly now: Date;
@@ -88,16 +94,7 @@ export class ClusterFixture {
   }
 
   withPools(...pools: NodePool[]): ClusterFixture {
-    return this.with({
-      pools: pools.map((pool) => ({
-        pool,
-        deployment: undefined,
-        capiDeleting: false,
-        olderDuplicate: undefined,
-        blocked: false,
-        machines: [],
-      })),
-    });
+    return this.with({ pools: pools.map((pool) => clusterPoolOf(pool)) });
   }
 
   deleting(): ClusterFixture {
@@ -217,14 +214,10 @@ export class ClusterFixture {
     );
     return converged.with({
       probe: { ok: true, message: "" },
-      pools: converged.observed.pools.map(({ pool }) => ({
-        pool,
-        deployment: capiPoolWith({ desired: pool.spec.desiredNodes, version: version.slice(1) }),
-        capiDeleting: false,
-        olderDuplicate: undefined,
-        blocked: false,
-        machines: [],
-      })),
+      pools: converged.observed.pools.map(({ pool }) => {
+        const counts = { desired: pool.spec.desiredNodes, version: version.slice(1) };
+        return clusterPoolOf(pool, { machineDeployment: capiPoolWith(counts) });
+      }),
     });
   }
 

@@ -19,7 +19,7 @@ const busy = (fixture: ClusterFixture, change: object) =>
   fixture.with({
     pools: fixture.observed.pools.map((it) => ({
       ...it,
-      deployment: it.deployment && { ...it.deployment, ...change },
+      machineDeployment: it.machineDeployment && { ...it.machineDeployment, ...change },
     })),
   });
 const failed = (kind: "rejected" | "unavailable", message: string) => ({ applyFailure: { kind, message } });

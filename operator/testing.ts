@@ -10,8 +10,9 @@ import {
 import type { NodePool, NodePoolSpec } from "../shared/crd/node-pool.ts";
 import type { ObjectMeta } from "../shared/kube/kind.ts";
 import { readClusterClass } from "./capi/cluster-class.ts";
-import { type CapiCondition, type Machine, REGISTRATION_FINALIZERS } from "./capi/kinds.ts";
-import { type CapiMachine, type DeploymentState, readDeployment, readMachine } from "./capi/pool-state.ts";
+import { type CapiCondition, MACHINE_DEPLOYMENT_FINALIZERS, type Machine } from "./capi/kinds.ts";
+import type { MachineDeploymentState, MachineState } from "./capi/pool-state.ts";
+import { readMachine, readMachineDeployment } from "./capi/pool-state.ts";
 import { hashDesiredPool } from "./capi/worker-pool.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import { composeDesiredPool } from "./node-pool/children.ts";
@@ -123,10 +124,10 @@ export function capiPoolWith(counts: {
   version?: string;
   applied?: string;
   isGenerationObserved?: boolean;
-}): DeploymentState {
+}): MachineDeploymentState {
   const { applied = hashOfPool(), isGenerationObserved = true } = counts;
   const { desired, nodes = desired, ready = nodes, rollingOut = false, version = "1.34.2" } = counts;
-  return readDeployment({
+  return readMachineDeployment({
     apiVersion: "cluster.x-k8s.io/v1beta2",
     kind: "MachineDeployment",
     metadata: {
@@ -134,7 +135,7 @@ export function capiPoolWith(counts: {
       namespace: NAMESPACE,
       generation: 3,
       annotations: { [ANNOTATION_APPLIED]: applied },
-      finalizers: REGISTRATION_FINALIZERS,
+      finalizers: MACHINE_DEPLOYMENT_FINALIZERS,
     },
     spec: { replicas: desired },
     status: {
@@ -154,7 +155,7 @@ export function makeMachine(
   {
     applied = hashOfPool(),
     isOfOtherTemplate = false,
-    size = undefined as CapiMachine["size"],
+    size = undefined as MachineState["size"],
     providerID = undefined as string | undefined,
   } = {},
 ) {

@@ -97,7 +97,7 @@ function observeAutoscaler(
       roleBinding: caches.roleBindings.get(name),
       deployment: caches.deployments.get(name),
     },
-    version: cluster.status?.version ?? capi?.state.version,
+    version: cluster.status?.version ?? capi?.state.topologyVersion,
     kubeconfigRevision: kubeconfig && revisionOf(kubeconfig.metadata),
     settings,
   };

@@ -133,6 +133,6 @@ test.each([
     makeCondition("TopologyReconciled", "False", { reason: "ReconcileFailed", message }),
   );
   const state = readCapiCluster({ ...converged, status });
-  expect(state.lateRejection?.message).toBe(rejected ? message : undefined);
+  expect(state.reconcileFailure?.message).toBe(rejected ? message : undefined);
   expect(state.blockingCondition?.message).toBe(message);
 });

@@ -8,7 +8,7 @@ export interface CapiState {
   /** Cluster API has confirmed its pause (condition `Paused`), which `spec.paused` asks for. */
   paused: boolean;
   /** The version requested from Cluster API, no `v`. */
-  version: string | undefined;
+  topologyVersion: string | undefined;
   classRef: { name: string; namespace: string } | undefined;
   /** "https://host:port", once Cluster API reported both. */
   endpoint: { url: string; host: string } | undefined;
@@ -27,9 +27,9 @@ export interface CapiState {
   /** The /24 in the live topology; undefined = none, or a class without such a variable. */
   workerSubnet: string | undefined;
   available: CapiCondition | undefined;
-  /** A rejection reported after the apply, verbatim, and since when (RFC 3339). */
-  lateRejection: { message: string; since: string } | undefined;
-  /** The rollout has ended: everything runs `version`. */
+  /** Why Cluster API cannot reconcile the topology, a rejection or not, verbatim, and since when (RFC 3339). */
+  reconcileFailure: { message: string; since: string } | undefined;
+  /** The rollout has ended: everything runs `topologyVersion`. */
   converged: boolean;
   rollingOut: boolean;
   /** Cluster API has acted on the current generation of the object. */
@@ -55,7 +55,7 @@ export function readCapiCluster(cluster: CapiCluster): CapiState {
   return {
     deleting: cluster.metadata.deletionTimestamp !== undefined,
     paused: isTrue(cluster, "Paused"),
-    version: topology?.version.replace(/^v/, ""),
+    topologyVersion: topology?.version.replace(/^v/, ""),
     classRef: topology && { namespace, ...topology.classRef },
     endpoint: readEndpoint(cluster),
     controlPlaneInitialized: isTrue(cluster, "ControlPlaneInitialized"),
@@ -67,7 +67,7 @@ export function readCapiCluster(cluster: CapiCluster): CapiState {
     controlPlaneAvailability: `${available?.status} ${connection?.status}`,
     workerSubnet: readWorkerSubnet(cluster),
     available: findCapiCondition(cluster, "Available"),
-    lateRejection: readLateRejection(cluster),
+    reconcileFailure: readReconcileFailure(cluster),
     converged: isConverged(cluster),
     rollingOut: isTrue(cluster, "RollingOut"),
     isGenerationObserved: isObserved(cluster),
@@ -101,13 +101,13 @@ function isMissing({ reason, message = "" }: CapiCondition): boolean {
   return reason === "ObjectDoesNotExist" && message.endsWith("does not exist");
 }
 
-/** A rejection that Cluster API reports after the apply counts once it has lasted this long, and a part that it does not find. */
-export const REJECTION_LASTS_MS = 15_000;
+/** A failure to reconcile the topology counts once it has lasted this long, and a part that Cluster API does not find. */
+export const RECONCILE_FAILURE_LASTS_MS = 15_000;
 
 /** The parts that are gone for good, in tenants' words: Cluster API makes none of them again, and reads nothing else without them. */
-export function listLostParts({ deletedParts, missingParts, lateRejection }: CapiState, now: Date): string[] {
-  const isLasting = lateRejection !== undefined && elapsedMs(lateRejection.since, now) >= REJECTION_LASTS_MS;
-  return isLasting ? [...deletedParts, ...missingParts] : [...deletedParts];
+export function listLostParts({ reconcileFailure: failure, ...state }: CapiState, now: Date): string[] {
+  const isLasting = failure !== undefined && elapsedMs(failure.since, now) >= RECONCILE_FAILURE_LASTS_MS;
+  return [...state.deletedParts, ...(isLasting ? state.missingParts : [])];
 }
 
 function describeFailure(
@@ -120,7 +120,7 @@ function describeFailure(
   return available === undefined ? "Cluster API does not report its state" : explain(available);
 }
 
-function readLateRejection(cluster: CapiCluster): CapiState["lateRejection"] {
+function readReconcileFailure(cluster: CapiCluster): CapiState["reconcileFailure"] {
   const reconciled = findCapiCondition(cluster, "TopologyReconciled");
   if (reconciled?.status !== "False" || reconciled.reason !== "ReconcileFailed") return undefined;
   const message = reconciled.message ?? reconciled.reason;

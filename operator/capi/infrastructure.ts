@@ -72,9 +72,9 @@ export function readInfrastructure(object: InfrastructureCluster): Infrastructur
 function readAccess({ apiVersion, kind, spec, status }: InfrastructureCluster) {
   // Later versions have these fields elsewhere.
   if (kind === "OpenStackCluster" && apiVersion?.endsWith("/v1beta1")) {
-    const { apiServerLoadBalancer, ...own } = status ?? {};
+    const { apiServerLoadBalancer, ...addresses } = status ?? {};
     const { allowedCIDRs: wanted = [] } = spec?.apiServerLoadBalancer ?? {};
-    return { wanted, given: apiServerLoadBalancer?.allowedCIDRs ?? [], own };
+    return { wanted, given: apiServerLoadBalancer?.allowedCIDRs ?? [], addresses };
   }
   if (kind !== "AWSCluster") return undefined;
   const { securityGroups, natGatewaysIPs } = status?.networkStatus ?? {};
@@ -83,7 +83,7 @@ function readAccess({ apiVersion, kind, spec, status }: InfrastructureCluster) {
   const isOpen = ingressRules.length === 0;
   const wanted = isOpen ? ["0.0.0.0/0"] : listNetworks(ingressRules);
   const given = listNetworks(securityGroups?.["apiserver-lb"]?.ingressRule);
-  return { wanted, given, own: [spec?.network?.vpc, natGatewaysIPs, isOpen ? "::/0" : ""] };
+  return { wanted, given, addresses: [spec?.network?.vpc, natGatewaysIPs, isOpen ? "::/0" : ""] };
 }
 
 function listNetworks(rules: IngressRules = []): string[] {
@@ -91,9 +91,9 @@ function listNetworks(rules: IngressRules = []): string[] {
 }
 
 /** Undefined = not known: OpenStack's provider reports no list that its load balancer ignores, AWS's no rules that it has not read yet. */
-function isAsWanted({ wanted, given, own }: NonNullable<ReturnType<typeof readAccess>>): boolean | undefined {
+function isAsWanted({ wanted, given, addresses }: NonNullable<ReturnType<typeof readAccess>>) {
   if (wanted.length > 0 && given.length === 0) return undefined;
-  const known = JSON.stringify([wanted, own]).replaceAll('/32"', '"');
+  const known = JSON.stringify([wanted, addresses]).replaceAll('/32"', '"');
   const isKnown = (block: string) => known.includes(`"${block.replace(/\/32$/, "")}"`);
   return wanted.every((block) => given.includes(block)) && given.every(isKnown);
 }

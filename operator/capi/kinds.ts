@@ -21,7 +21,7 @@ export const LABEL_CAPI_DEPLOYMENT = "cluster.x-k8s.io/deployment-name";
 export const ANNOTATION_SYNCED_LABELS = "cluster.x-k8s.io/labels-from-machine";
 
 /** The finalizers that the controllers of a MachineDeployment add once they have registered it. */
-export const REGISTRATION_FINALIZERS = [
+export const MACHINE_DEPLOYMENT_FINALIZERS = [
   "cluster.x-k8s.io/machinedeployment",
   "machinedeployment.topology.cluster.x-k8s.io",
 ];
@@ -67,7 +67,7 @@ export interface CapiDeletion {
 }
 
 /** An entry of `spec.topology.workers.machineDeployments`. */
-export interface CapiPool {
+export interface MachineDeploymentTopology {
   class: string;
   name: string;
   replicas?: number;
@@ -83,7 +83,7 @@ export interface CapiTopology {
   version: string;
   controlPlane?: { replicas?: number; deletion?: CapiDeletion };
   variables?: CapiVariable[];
-  workers?: { machineDeployments?: CapiPool[] };
+  workers?: { machineDeployments?: MachineDeploymentTopology[] };
 }
 
 /** Cluster API's networks of a cluster, the fields that Marina reads and writes. */

@@ -79,10 +79,10 @@ describe("a machine is of another template than its MachineDeployment", () => {
     ],
     ["not without a MachineSet", false, other, undefined],
   ])("%s", (_name, expected, desired, owner) => {
-    const [machine, deployment] = [makeMachineOf(owner), makeDeployment(desired)];
-    expect(isOfOtherTemplate(machine, deployment, [OLD, NEW])).toBe(expected);
+    const [machine, machineDeployment] = [makeMachineOf(owner), makeDeployment(desired)];
+    expect(isOfOtherTemplate(machine, machineDeployment, [OLD, NEW])).toBe(expected);
     const trimmed = [OLD, NEW].map(trimMachineSet);
-    expect(isOfOtherTemplate(trimMachine(machine), trimMachineDeployment(deployment), trimmed)).toBe(
+    expect(isOfOtherTemplate(trimMachine(machine), trimMachineDeployment(machineDeployment), trimmed)).toBe(
       expected,
     );
   });

@@ -169,7 +169,7 @@ test("a reduction that waits while its count is released is still made", () => {
   const pools = fixture.observed.pools.map((one) => ({
     ...one,
     pool: RELEASED,
-    deployment: capiPoolWith({ desired: 5 }),
+    machineDeployment: capiPoolWith({ desired: 5 }),
   }));
   const topology = topologyOf(fixture.with({ pools }).plan());
   expect(topology?.workers?.machineDeployments).toMatchObject([{ replicas: 3 }]);

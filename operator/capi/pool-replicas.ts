@@ -25,14 +25,14 @@ export function trimNodePool(pool: NodePool): NodePool {
 }
 
 /**
- * The number of nodes that Cluster API is asked for: the replicas of a pool's entry in the live topology, or those of its
+ * The number of nodes requested from Cluster API: the replicas of a pool's entry in the live topology, or those of its
  * MachineDeployment where the entry is autoscaled, and so has none, or is not there. Undefined = neither has any.
  */
-export function findTopologyReplicas(
+export function findRequestedReplicas(
   topologyPool: TopologyPool | undefined,
-  deploymentReplicas: number | undefined,
+  machineDeploymentReplicas: number | undefined,
 ): number | undefined {
-  return topologyPool?.scale.kind === "fixed" ? topologyPool.scale.nodes : deploymentReplicas;
+  return topologyPool?.scale.kind === "fixed" ? topologyPool.scale.nodes : machineDeploymentReplicas;
 }
 
 /**

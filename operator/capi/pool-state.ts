@@ -5,11 +5,11 @@ import {
   type CapiCondition,
   type CapiMachineTemplate,
   findCapiCondition,
+  MACHINE_DEPLOYMENT_FINALIZERS,
   MACHINE_FINALIZER,
   type Machine,
   type MachineDeployment,
   type MachineSet,
-  REGISTRATION_FINALIZERS,
 } from "./kinds.ts";
 import { explain } from "./tenant-messages.ts";
 import { type DesiredPool, readMachineSize } from "./worker-pool.ts";
@@ -18,7 +18,7 @@ import { type DesiredPool, readMachineSize } from "./worker-pool.ts";
 export const FINALIZERS_WITHIN_MS = 30_000;
 
 /** What Cluster API reports of one pool, in Marina's terms. Undefined counters are not reported at the moment. */
-export interface DeploymentState {
+export interface MachineDeploymentState {
   /** Name of the MachineDeployment. */
   name: string;
   uid: string;
@@ -47,27 +47,27 @@ export interface DeploymentState {
 }
 
 /** Reads a pool's MachineDeployment. */
-export function readDeployment(deployment: MachineDeployment): DeploymentState {
-  const status = deployment.status;
+export function readMachineDeployment(machineDeployment: MachineDeployment): MachineDeploymentState {
+  const status = machineDeployment.status;
   const versions = new Set((status?.versions ?? []).map((entry) => entry.version.replace(/^v/, "")));
   const [version] = versions;
-  const { name, uid = "", deletionTimestamp, finalizers = [] } = deployment.metadata;
+  const { name, uid = "", deletionTimestamp, finalizers = [] } = machineDeployment.metadata;
   return {
     name,
     uid,
     deletedAt: deletionTimestamp,
     finalizers,
-    hasBothFinalizers: REGISTRATION_FINALIZERS.every((finalizer) => finalizers.includes(finalizer)),
-    isGenerationObserved: status?.observedGeneration === deployment.metadata.generation,
-    appliedHash: deployment.metadata.annotations?.[ANNOTATION_APPLIED],
-    replicas: deployment.spec?.replicas,
+    hasBothFinalizers: MACHINE_DEPLOYMENT_FINALIZERS.every((finalizer) => finalizers.includes(finalizer)),
+    isGenerationObserved: status?.observedGeneration === machineDeployment.metadata.generation,
+    appliedHash: machineDeployment.metadata.annotations?.[ANNOTATION_APPLIED],
+    replicas: machineDeployment.spec?.replicas,
     nodes: status?.replicas,
     readyNodes: status?.readyReplicas,
     upToDateNodes: status?.upToDateReplicas,
-    rollingOut: findCapiCondition(deployment, "RollingOut")?.status === "True",
+    rollingOut: findCapiCondition(machineDeployment, "RollingOut")?.status === "True",
     version: versions.size === 1 ? version : undefined,
     selector: status?.selector,
-    available: findCapiCondition(deployment, "Available"),
+    available: findCapiCondition(machineDeployment, "Available"),
   };
 }
 
@@ -91,7 +91,7 @@ export interface MachineDeletion {
 }
 
 /** One machine of a pool, as the status of a NodePool shows it. */
-export interface CapiMachine {
+export interface MachineState {
   name: string;
   uid: string;
   /** The size that its template gives it; undefined = not known. */
@@ -121,13 +121,13 @@ export interface CapiMachine {
 /** Reads the Machines of one MachineDeployment and its MachineSets, whose templates give them their size. */
 export function readMachines(
   machines: readonly Machine[],
-  deployment: MachineDeployment | undefined,
+  machineDeployment: MachineDeployment | undefined,
   sets: readonly MachineSet[],
   findSize: (set: MachineSet) => DesiredPool["machineSize"] | undefined,
-): CapiMachine[] {
+): MachineState[] {
   return machines.map((machine) => {
     const set = findMachineSet(machine, sets);
-    return readMachine(machine, isOfOtherTemplate(machine, deployment, sets), set && findSize(set));
+    return readMachine(machine, isOfOtherTemplate(machine, machineDeployment, sets), set && findSize(set));
   });
 }
 
@@ -136,7 +136,7 @@ export function readMachine(
   machine: Machine,
   isOfOtherTemplate: boolean | undefined,
   size?: DesiredPool["machineSize"],
-): CapiMachine {
+): MachineState {
   const node = machine.status?.nodeRef?.name;
   const deleting = machine.metadata.deletionTimestamp !== undefined;
   const health = findCapiCondition(machine, "NodeHealthy");
@@ -218,14 +218,14 @@ function isUnhealthy(health: CapiCondition): boolean {
  */
 export function isOfOtherTemplate(
   machine: Machine,
-  deployment: MachineDeployment | undefined,
+  machineDeployment: MachineDeployment | undefined,
   sets: readonly MachineSet[],
 ): boolean | undefined {
   const owner = machine.metadata.ownerReferences?.find(({ kind }) => kind === "MachineSet");
-  if (owner === undefined || deployment === undefined) return false;
+  if (owner === undefined || machineDeployment === undefined) return false;
   const set = sets.find(({ metadata }) => metadata.uid === owner.uid);
   if (set === undefined) return undefined;
-  if (isDeepStrictEqual(pickTemplate(set)?.spec, pickTemplate(deployment)?.spec)) return false;
+  if (isDeepStrictEqual(pickTemplate(set)?.spec, pickTemplate(machineDeployment)?.spec)) return false;
   const createdAt = (it: MachineSet) => it.metadata.creationTimestamp ?? "";
   return sets.some((other) => createdAt(other) > createdAt(set)) ? true : undefined;
 }

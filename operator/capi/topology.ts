@@ -6,9 +6,9 @@ import type { ClassCapabilities } from "./cluster-class.ts";
 import {
   type CapiCluster,
   type CapiNetwork,
-  type CapiPool,
   type CapiVariable,
   capiClusterKind,
+  type MachineDeploymentTopology,
 } from "./kinds.ts";
 import { composeDeletion, composePool, type DeletionTimeouts, type DesiredPool } from "./worker-pool.ts";
 
@@ -57,7 +57,7 @@ export function findUnsupported(desired: DesiredCluster, capabilities: ClassCapa
  */
 export function composeCapiCluster(desired: DesiredCluster, capabilities: ClassCapabilities): CapiCluster {
   const { workerClass } = capabilities;
-  const pools: CapiPool[] =
+  const pools: MachineDeploymentTopology[] =
     workerClass === undefined
       ? []
       : desired.pools.map((pool) => composePool(pool, workerClass, capabilities));

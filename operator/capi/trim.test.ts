@@ -4,11 +4,11 @@ import { aCluster } from "../testing-cluster.ts";
 import { readCapiCluster } from "./cluster-state.ts";
 import {
   type CapiCondition,
+  MACHINE_DEPLOYMENT_FINALIZERS,
   type Machine,
   type MachineDeployment,
-  REGISTRATION_FINALIZERS,
 } from "./kinds.ts";
-import { readDeployment, readMachine } from "./pool-state.ts";
+import { readMachine, readMachineDeployment } from "./pool-state.ts";
 import { trimCapiCluster, trimMachine, trimMachineDeployment } from "./trim.ts";
 
 const STATUSES: CapiCondition["status"][] = ["True", "False", "Unknown"];
@@ -109,7 +109,7 @@ test("a trimmed machine deployment reads like the complete one, including its ow
       namespace: "org",
       generation: 3,
       labels: { ...labels, other: "dropped" },
-      finalizers: ["example.com/other", ...REGISTRATION_FINALIZERS],
+      finalizers: ["example.com/other", ...MACHINE_DEPLOYMENT_FINALIZERS],
     },
     spec: { clusterName: "demo", replicas: 2 },
     status: {
@@ -122,15 +122,15 @@ test("a trimmed machine deployment reads like the complete one, including its ow
       conditions: conditionsOf(["Available", "RollingOut", "ScalingUp"], "False"),
     },
   };
-  expect(withoutWords(readDeployment(trimMachineDeployment(whole)))).toEqual(
-    withoutWords(readDeployment(whole)),
+  expect(withoutWords(readMachineDeployment(trimMachineDeployment(whole)))).toEqual(
+    withoutWords(readMachineDeployment(whole)),
   );
   expect(trimMachineDeployment(whole).metadata.labels).toEqual(labels);
-  const [finalizer = ""] = REGISTRATION_FINALIZERS;
+  const [finalizer = ""] = MACHINE_DEPLOYMENT_FINALIZERS;
   const fresh = { ...whole, metadata: { ...whole.metadata, finalizers: [finalizer] } };
   expect([
-    readDeployment(trimMachineDeployment(whole)).hasBothFinalizers,
-    readDeployment(trimMachineDeployment(fresh)).hasBothFinalizers,
+    readMachineDeployment(trimMachineDeployment(whole)).hasBothFinalizers,
+    readMachineDeployment(trimMachineDeployment(fresh)).hasBothFinalizers,
   ]).toEqual([true, false]);
 });
 

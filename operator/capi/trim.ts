@@ -64,12 +64,12 @@ export function trimCapiCluster(cluster: CapiCluster): CapiCluster {
 }
 
 /** Keeps its identity, its counters, and what decides about replacements. */
-export function trimMachineDeployment(deployment: MachineDeployment): MachineDeployment {
-  const { metadata, spec, status } = deployment;
-  const template = pickTemplate(deployment);
+export function trimMachineDeployment(machineDeployment: MachineDeployment): MachineDeployment {
+  const { metadata, spec, status } = machineDeployment;
+  const template = pickTemplate(machineDeployment);
   return {
-    apiVersion: deployment.apiVersion,
-    kind: deployment.kind,
+    apiVersion: machineDeployment.apiVersion,
+    kind: machineDeployment.kind,
     metadata: {
       ...trimMetadata(metadata),
       ...trimLabels(metadata),

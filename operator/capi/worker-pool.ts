@@ -1,7 +1,7 @@
 import { hashOf } from "../../shared/controller/applied.ts";
 import { ANNOTATION_APPLIED, ANNOTATION_MACHINE_SIZE } from "../../shared/crd/names.ts";
 import type { ClassCapabilities } from "./cluster-class.ts";
-import type { CapiCluster, CapiDeletion, CapiHealthCheck, CapiPool } from "./kinds.ts";
+import type { CapiCluster, CapiDeletion, CapiHealthCheck, MachineDeploymentTopology } from "./kinds.ts";
 
 const READ = ["get", "list", "watch"];
 
@@ -49,8 +49,8 @@ export type DeletionTimeouts = Pick<
 export interface DesiredPool extends DeletionTimeouts {
   name: string;
   scale: { kind: "fixed"; nodes: number } | { kind: "autoscaled"; minNodes: number; maxNodes: number };
-  /** See findTopologyReplicas. */
-  topologyReplicas: number | undefined;
+  /** See findRequestedReplicas. */
+  requestedReplicas: number | undefined;
   /** The most that it may have now, limited to what the status can list (see limitGrowth); undefined = what its scale says. */
   nodeCap?: number | undefined;
   machineSize: { vcpus: number; memoryGB: number; diskGB: number };
@@ -75,7 +75,7 @@ export function composePool(
   desired: DesiredPool,
   workerClass: string,
   { variables: declared, workerHealthCheck }: Pick<ClassCapabilities, "variables" | "workerHealthCheck">,
-): CapiPool {
+): MachineDeploymentTopology {
   const pool = { ...desired, scale: limitScale(desired) };
   const healthCheck = limitRemediation(pool, workerHealthCheck);
   const byVariable = declared.has("nodeTaints");
@@ -124,11 +124,11 @@ const REMEDIATED_SHARE = 0.4;
  * rounds a share down, and small pools would never be repaired. Undefined = the class has none, or a limit.
  */
 function limitRemediation(
-  { scale, topologyReplicas = 0 }: DesiredPool,
+  { scale, requestedReplicas = 0 }: DesiredPool,
   healthCheck: CapiHealthCheck | undefined,
 ): CapiHealthCheck | undefined {
   if (healthCheck?.checks === undefined || healthCheck.remediation?.triggerIf !== undefined) return undefined;
-  const nodes = scale.kind === "fixed" ? scale.nodes : Math.max(scale.minNodes, topologyReplicas);
+  const nodes = scale.kind === "fixed" ? scale.nodes : Math.max(scale.minNodes, requestedReplicas);
   const unhealthyLessThanOrEqualTo = Math.max(1, Math.floor(nodes * REMEDIATED_SHARE));
   return {
     ...healthCheck,
@@ -156,13 +156,13 @@ export function composeDeletion(timeouts: DeletionTimeouts): CapiDeletion {
  * needs no replacement, so that it shows which are as this pool specifies.
  */
 export function hashDesiredPool(pool: DesiredPool): string {
-  const { name: _, topologyReplicas: __, nodeCap: ___, scale, machineSize: machine, ...others } = pool;
+  const { name: _, requestedReplicas: __, nodeCap: ___, scale, machineSize: machine, ...others } = pool;
   const size = scale.kind === "autoscaled" ? scale : undefined;
   return hashOf({ ...others, machine, size });
 }
 
 /** The autoscaler's bounds of an entry; undefined = its number of nodes is fixed. */
-function readAutoscalerBounds({ metadata }: CapiPool): { minNodes: number; maxNodes: number } | undefined {
+function readAutoscalerBounds({ metadata }: MachineDeploymentTopology) {
   const { [MIN_SIZE]: minimum, [MAX_SIZE]: maximum } = metadata?.annotations ?? {};
   if (minimum === undefined || maximum === undefined) return undefined;
   return { minNodes: Number(minimum), maxNodes: Number(maximum) };
@@ -213,7 +213,7 @@ export function readTopologyPools(cluster: CapiCluster | undefined): ReadonlyMap
   return new Map(entries.map((entry) => [entry.name, readTopologyPool(entry)]));
 }
 
-function readTopologyPool(entry: CapiPool): TopologyPool {
+function readTopologyPool(entry: MachineDeploymentTopology): TopologyPool {
   const bounds = readAutoscalerBounds(entry);
   return {
     scale:

@@ -14,8 +14,8 @@ function withWeb(fixture: ClusterFixture, change: Partial<ObservedClusterPool>):
 /** Its MachineDeployment does not have the finalizers of both controllers yet. */
 function comingIn(fixture: ClusterFixture): ClusterFixture {
   const [web] = fixture.observed.pools;
-  if (web?.deployment === undefined) throw new Error("Cluster API has no pool in this fixture");
-  return withWeb(fixture, { deployment: { ...web.deployment, hasBothFinalizers: false } });
+  if (web?.machineDeployment === undefined) throw new Error("Cluster API has no pool in this fixture");
+  return withWeb(fixture, { machineDeployment: { ...web.machineDeployment, hasBothFinalizers: false } });
 }
 
 /** Cluster API has not acted on its object as it stands. */
@@ -24,7 +24,7 @@ function unobserved(fixture: ClusterFixture): ClusterFixture {
   return fixture.withCapi({ ...object, metadata: { ...object.metadata, generation: 99 } });
 }
 
-const withoutDeployment = (fixture: ClusterFixture) => withWeb(fixture, { deployment: undefined });
+const withoutDeployment = (fixture: ClusterFixture) => withWeb(fixture, { machineDeployment: undefined });
 
 function deletesCapi(fixture: ClusterFixture): boolean {
   return fixture.plan().remove.some(({ kind }) => kind === capiClusterKind);

@@ -32,7 +32,7 @@ import { describeRejected, findRetainedLimit, withLiveParts } from "./rejections
 import {
   chooseClassAndVersion,
   composeUnknownServicePlan,
-  findPinnedClass,
+  findLiveClass,
   findTermsProblem,
   type ResolvedChoice,
   retainServicePlan,
@@ -87,13 +87,13 @@ export function decideChildren(
     return { ok: false, problem: composeNameTaken(cluster.metadata.name), target: undefined };
   if (observed.capi === undefined && observed.blocker !== undefined)
     return { ok: false, problem: observed.blocker, target: undefined };
-  const pinned = findPinnedClass(observed, servicePlan);
-  const chosen = chooseClassAndVersion(observed, upgrade, servicePlan, pinned, unknownPlan);
+  const liveClass = findLiveClass(observed, servicePlan);
+  const chosen = chooseClassAndVersion(observed, upgrade, servicePlan, liveClass, unknownPlan);
   if (chosen === undefined) {
-    const message = `The cluster class ${pinned.name} does not exist; ask the platform's operator to install it.`;
+    const message = `The cluster class ${liveClass.name} does not exist; ask the platform's operator to install it.`;
     return fail("ClassNotFound", message);
   }
-  const { choice: wanted, former } = chosen;
+  const { choice: wanted, liveChoice } = chosen;
   if (observed.nameTakenElsewhere && !wanted.capabilities.hasNamesPerNamespace)
     return { ok: false, problem: composeNameElsewhere(cluster.metadata.name), target: wanted.target };
   if (wanted.version === undefined) return { ok: false, problem: wanted.problem, target: undefined };
@@ -120,9 +120,9 @@ export function decideChildren(
       clusterNetwork,
       pools: choosePools(observed, choice.capabilities, now),
     });
-  const [first, kept] = [compose(wanted), former && compose(former)];
-  const lack = kept && findLack(first, kept);
-  const { choice, desired, rules, unapplied } = lack === undefined ? first : (kept ?? first);
+  const [first, liveDraft] = [compose(wanted), liveChoice && compose(liveChoice)];
+  const lack = liveDraft && findLack(first, liveDraft);
+  const { choice, desired, rules, unapplied } = lack === undefined ? first : (liveDraft ?? first);
   const { target } = choice;
   if (rules.listProblem !== undefined && live === undefined)
     return { ok: false, problem: rules.listProblem, target };
@@ -204,16 +204,16 @@ function composeDraft(
 type NetworkRules = Pick<DesiredCluster, "authorizedCIDRs" | "apiServerRateLimit">;
 
 /** What the cluster uses of its class and the class of its upgrade lacks: it waits for a class that has it. Undefined = nothing. */
-function findLack({ choice, desired, rules, unapplied }: Draft, former: Draft): Problem | undefined {
+function findLack({ choice, desired, rules, unapplied }: Draft, live: Draft): Problem | undefined {
   const { name } = choice.classRef;
   const [unsupported] = findUnsupported(desired, choice.capabilities);
   const lacksTaints = (parts: readonly UnappliedPart[]) =>
     parts.some(({ reason }) => reason === TAINTS_UNAVAILABLE);
-  const what = unsupported ?? (lacksTaints(unapplied) && !lacksTaints(former.unapplied) && "taints of nodes");
+  const what = unsupported ?? (lacksTaints(unapplied) && !lacksTaints(live.unapplied) && "taints of nodes");
   const lack =
     (what ? composeUnsupported(name, what) : undefined) ??
-    (former.rules.listProblem === undefined ? rules.listProblem : undefined) ??
-    (former.rules.limitProblem === undefined ? rules.limitProblem : undefined);
+    (live.rules.listProblem === undefined ? rules.listProblem : undefined) ??
+    (live.rules.limitProblem === undefined ? rules.limitProblem : undefined);
   if (lack === undefined) return undefined;
   const message = `The upgrade to Kubernetes ${choice.target ?? choice.version} waits, for it brings another cluster class. ${lack.message}`;
   return { reason: lack.reason, message };

@@ -252,7 +252,7 @@ function describeStage({ observed, pools, running }: Facts): string {
   if (observed.upgradeRejection !== undefined)
     return `Cluster API waits: ${explainRejection(observed.upgradeRejection)}`;
   const state = observed.capi?.state;
-  const next = state?.version;
+  const next = state?.topologyVersion;
   if (state === undefined || next === undefined || next === running)
     return state?.rollingOut ? "waiting for machines that are being replaced" : "waiting to start";
   const behind = state.controlPlaneVersions.some((version) => version !== next);

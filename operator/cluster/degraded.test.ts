@@ -57,7 +57,7 @@ describe("degraded", () => {
         ...converged(),
         pools: [
           aClusterPool({
-            deployment: aPoolState({ readyNodes: 1 }),
+            machineDeployment: aPoolState({ readyNodes: 1 }),
             machines: [aMachine("one"), aMachine("two", { unhealthy: unhealthy(seconds) })],
           }),
         ],

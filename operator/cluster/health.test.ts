@@ -81,7 +81,7 @@ test.each([
   const ready = aCluster().withPools(makePool("web")).ready();
   const pools = ready.observed.pools.map((pool) => ({
     ...pool,
-    deployment: capiPoolWith({ desired: 2 }),
+    machineDeployment: capiPoolWith({ desired: 2 }),
     machines: [unhealthy(START.toISOString())],
   }));
   expect(ready.with({ pools }).after(seconds).reconciled().observed.cluster.status?.phase).toBe(phase);

@@ -254,7 +254,7 @@ test("a lost cluster can be deleted, and its subnet is free", () => {
 test("the node pools of a lost cluster are lost with it, and count the nodes that are left", () => {
   const problem = { reason: "InfrastructureLost", message: "It is gone. Restore it." };
   const running = aPool().withNodes(2).reconciled();
-  const lost = running.withCluster({ problem }).with({ deployment: undefined });
+  const lost = running.withCluster({ problem }).with({ machineDeployment: undefined });
   expect(lost.condition("Ready")).toMatchObject({ status: "False", reason: "InfrastructureLost" });
   expect(lost.condition("Stalled")).toMatchObject({ status: "True", reason: "InfrastructureLost" });
   expect(lost.plan().status).toMatchObject({ phase: "Failed", nodes: 0, readyNodes: 0 });
@@ -262,6 +262,6 @@ test("the node pools of a lost cluster are lost with it, and count the nodes tha
 
 test("a node pool that Cluster API makes again is scaling until its nodes are there", () => {
   const running = aPool().withNodes(2).reconciled();
-  const absent = running.with({ deployment: undefined });
+  const absent = running.with({ machineDeployment: undefined });
   expect(absent.plan().status).toMatchObject({ phase: "Scaling", nodes: 0 });
 });

@@ -2,7 +2,7 @@ import { findCondition, type Problem } from "../../shared/controller/conditions.
 import type { Plan, Step } from "../../shared/controller/plan.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
-import { identityOf } from "../../shared/crd/identity.ts";
+import { identityStateOf } from "../../shared/crd/identity.ts";
 import { ANNOTATION_RECREATE } from "../../shared/crd/names.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { listNames } from "../../shared/program/wording.ts";
@@ -64,7 +64,7 @@ export function planCapiUidRecord({ capi, subnets, settings }: ObservedCluster):
 /** The annotation of a loss that is over: the same annotation in a later backup must not count again. */
 export function findHandledRecreation(observed: ObservedCluster): string[] {
   const { cluster, capi } = observed;
-  const isOver = identityOf(cluster) === "accepted" && capi !== undefined && !isBeingLost(observed);
+  const isOver = identityStateOf(cluster) === "accepted" && capi !== undefined && !isBeingLost(observed);
   return isOver && cluster.metadata.annotations?.[ANNOTATION_RECREATE] !== undefined
     ? [ANNOTATION_RECREATE]
     : [];
@@ -76,7 +76,7 @@ export function findHandledRecreation(observed: ObservedCluster): string[] {
  */
 export function wasProvisioned({ cluster, subnets }: ObservedCluster): boolean {
   return (
-    identityOf(cluster) === "known" ||
+    identityStateOf(cluster) === "known" ||
     cluster.status?.firstReadyAt !== undefined ||
     subnets.own?.capiUid !== undefined
   );

@@ -1,6 +1,6 @@
 import { StepError } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { identityOf, idOf } from "../../shared/crd/identity.ts";
+import { identityStateOf, idOf } from "../../shared/crd/identity.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { type ConfigMap, configMapKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
@@ -52,11 +52,11 @@ export function isNameTakenAmong(
  * confirmed yet. The name of what is gone, or is a duplicate, is not.
  */
 function mayOwnName(cluster: KubeObject & Pick<Cluster, "status">, allocations: Subnets): boolean {
-  if (isFinalized(cluster) || identityOf(cluster) === "refused") return false;
+  if (isFinalized(cluster) || identityStateOf(cluster) === "refused") return false;
   const id = idOf(cluster);
   return (
     cluster.status?.firstReadyAt !== undefined ||
-    ["known", "unconfirmed"].includes(identityOf(cluster)) ||
+    ["known", "unconfirmed"].includes(identityStateOf(cluster)) ||
     (id !== undefined &&
       allocations.byIndex(INDEX_SUBNET_OWNER, id).some((one) => readAllocation(one)?.capiUid !== undefined))
   );

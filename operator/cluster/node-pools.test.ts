@@ -2,21 +2,13 @@ import { describe, expect, test } from "vitest";
 import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
 import { makeMachine } from "../node-pool/testing.ts";
 import { capiPoolWith, hashOfPool, makeCondition, makePool, START } from "../testing.ts";
-import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
+import { aCluster, type ClusterFixture, clusterPoolOf } from "../testing-cluster.ts";
 import { conditionOf, topologyOf } from "./testing-plan.ts";
 
 test("a new pool of a ready cluster is scaling, and the cluster stays ready", () => {
   const fixture = aCluster().withPools(makePool("web")).ready();
   const { pools } = fixture.observed;
-  const added = {
-    pool: makePool("db"),
-    deployment: undefined,
-    capiDeleting: false,
-    olderDuplicate: undefined,
-    blocked: false,
-    machines: [],
-  };
-  const plan = fixture.with({ pools: [...pools, added] }).plan();
+  const plan = fixture.with({ pools: [...pools, clusterPoolOf(makePool("db"))] }).plan();
   expect(topologyOf(plan)?.workers?.machineDeployments?.map((pool) => pool.name)).toEqual(["web", "db"]);
   expect(plan.status?.phase).toBe("Scaling");
   expect(conditionOf(plan, "Ready")).toMatchObject({ status: "True" });
@@ -39,7 +31,7 @@ test("a cluster that waits for itself after it has waited for its pools gets an 
   const late = aCluster().withPools(makePool("web")).reconciled().capiConverged();
   const waiting = late.withCapiConditions([makeCondition("Available", "False", { message: "no route" })]);
   const ofPools = waiting.with({
-    pools: late.observed.pools.map((it) => ({ ...it, deployment: undefined })),
+    pools: late.observed.pools.map((it) => ({ ...it, machineDeployment: undefined })),
   });
   const reported = ofPools.reconciled().after(61);
   expect(reported.plan()).toMatchObject({ status: { message: expect.stringContaining("web") }, events: [] });
@@ -68,10 +60,7 @@ test.each([
   ["has a predecessor that Cluster API is still deleting", makePool("db"), true],
 ])("a pool that %s is not in the topology", (_what, pool, capiDeleting) => {
   const fixture = aCluster().withPools(makePool("web"));
-  const pools = [
-    ...fixture.observed.pools,
-    { pool, deployment: undefined, capiDeleting, olderDuplicate: undefined, blocked: false, machines: [] },
-  ];
+  const pools = [...fixture.observed.pools, clusterPoolOf(pool, { capiDeleting })];
   const names = topologyOf(fixture.with({ pools }).plan())?.workers?.machineDeployments?.map((it) => it.name);
   expect(names).toEqual(["web"]);
 });
@@ -115,11 +104,10 @@ test("a pool can change during an upgrade", () => {
 
 test("the cluster does not wait for a pool that is being deleted", () => {
   const pool = makePool("web", {}, { deletionTimestamp: START.toISOString() });
-  const deployment = capiPoolWith({ desired: 2, nodes: 1 });
-  const leftovers = { capiDeleting: false, olderDuplicate: undefined, blocked: false, machines: [] };
+  const left = clusterPoolOf(pool, { machineDeployment: capiPoolWith({ desired: 2, nodes: 1 }) });
   const plan = aCluster()
     .ready()
-    .with({ pools: [{ pool, deployment, ...leftovers }] })
+    .with({ pools: [left] })
     .plan();
   expect(plan.status).toMatchObject({ phase: "Ready", nodes: { total: 1 } });
   expect(conditionOf(plan, "WorkersReady")).toMatchObject({ status: "True" });

@@ -16,7 +16,8 @@ import type { Caches } from "../caches.ts";
 import type { ClassLookup } from "../capi/cluster-class.ts";
 import { listLostParts } from "../capi/cluster-state.ts";
 import type { InfrastructureState } from "../capi/infrastructure.ts";
-import { type CapiMachine, type DeploymentState, readDeployment, readMachines } from "../capi/pool-state.ts";
+import type { MachineDeploymentState, MachineState } from "../capi/pool-state.ts";
+import { readMachineDeployment, readMachines } from "../capi/pool-state.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
 import { findTenantFailure, type TenantFailure } from "../cluster-access/status.ts";
@@ -59,14 +60,14 @@ export interface ClusterSettings {
 /** A pool with its objects in Cluster API. */
 export interface ObservedClusterPool {
   pool: NodePool;
-  deployment: DeploymentState | undefined;
+  machineDeployment: MachineDeploymentState | undefined;
   /** Cluster API is still deleting an earlier pool of this name. */
   capiDeleting: boolean;
   /** An older pool with the same id: this one is a duplicate, and gets no machines. */
   olderDuplicate: string | undefined;
   /** A quota or a duplicate name blocks it: it keeps the nodes and the machine size of Cluster API, or is not created. */
   blocked: boolean;
-  machines: readonly CapiMachine[];
+  machines: readonly MachineState[];
 }
 
 /** How applying the plan of this reconcile to Cluster API failed. */
@@ -234,15 +235,15 @@ function observeClusterPool(
   pool: NodePool,
   blocked: boolean,
 ): ObservedClusterPool {
-  const { deployments, sets, machines } = findPoolObjects(caches, clusterKey, pool.metadata.name);
-  const [deployment] = deployments;
+  const { machineDeployments, sets, machines } = findPoolObjects(caches, clusterKey, pool.metadata.name);
+  const [machineDeployment] = machineDeployments;
   return {
     pool,
-    deployment: deployment && readDeployment(deployment),
-    capiDeleting: deployment?.metadata.deletionTimestamp !== undefined,
+    machineDeployment: machineDeployment && readMachineDeployment(machineDeployment),
+    capiDeleting: machineDeployment?.metadata.deletionTimestamp !== undefined,
     olderDuplicate: findOlderDuplicate(caches.nodePools, pool),
     blocked,
-    machines: readMachines(machines, deployment, sets, caches.sizeOfTemplate),
+    machines: readMachines(machines, machineDeployment, sets, caches.sizeOfTemplate),
   };
 }
 

@@ -7,9 +7,9 @@ import {
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import { readVariable } from "../capi/cluster-state.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
-import { findTopologyReplicas } from "../capi/pool-replicas.ts";
+import { findRequestedReplicas } from "../capi/pool-replicas.ts";
 import { type DesiredPool, readTopologyPools } from "../capi/worker-pool.ts";
-import { isExpiredPool } from "../expiry/expiry.ts";
+import { isExpiredNewPool } from "../expiry/expiry.ts";
 import { displayNameOf, isDeleting, mayBeMade } from "../identity/identity.ts";
 import { composeDesiredPool, limitGrowth } from "../node-pool/children.ts";
 import { measurePool } from "../node-pool/progress.ts";
@@ -38,7 +38,7 @@ export function choosePools(
   const areTaintsRejected = rejected.has("taints") && !variables.has("nodeTaints");
   const choice: PoolChoice = { pools: [], unapplied: [] };
   for (const one of observed.pools.filter((each) => isDesired(observed, each, now))) {
-    const { pool, deployment, blocked, machines } = one;
+    const { pool, machineDeployment, blocked, machines } = one;
     const { name } = pool.metadata;
     const entry = entries.get(name);
     const lacksTaints = areTaintsRejected && (pool.spec.nodeTaints ?? []).length > 0;
@@ -46,10 +46,10 @@ export function choosePools(
     const problem = findProblem(observed, one, lacksTaints);
     if (problem !== undefined)
       choice.unapplied.push({ field: `${UNAPPLIED_POOL_PREFIX}${name}`, ...problem });
-    const isKept = blocked || isExpiredPool(pool, entry, now);
+    const isKept = blocked || isExpiredNewPool(pool, entry, now);
     if (entry === undefined && (isKept || problem !== undefined)) continue;
-    const topologyReplicas = findTopologyReplicas(entry, deployment?.replicas);
-    const specified = composeDesiredPool(pool, settings.poolDefaults, topologyReplicas);
+    const requestedReplicas = findRequestedReplicas(entry, machineDeployment?.replicas);
+    const specified = composeDesiredPool(pool, settings.poolDefaults, requestedReplicas);
     const desired = {
       ...specified,
       ...(lacksTaints && { taints: [] }),
@@ -137,20 +137,21 @@ export function measurePools(
   const unappliedFields = new Set(unapplied.map(({ field }) => field));
   const found = observed.pools.map((one) => ({
     ...one,
-    blocked: one.blocked || unappliedFields.has(`${UNAPPLIED_POOL_PREFIX}${one.pool.metadata.name}`),
+    entry: entries.get(one.pool.metadata.name),
+    keepsLive: one.blocked || unappliedFields.has(`${UNAPPLIED_POOL_PREFIX}${one.pool.metadata.name}`),
   }));
-  const admitted = found.filter(({ pool, blocked, deployment }) => {
-    const isLeftOut = blocked || isExpiredPool(pool, entries.get(pool.metadata.name), now);
-    return !isLeftOut || deployment !== undefined;
+  const admitted = found.filter(({ pool, entry, keepsLive, machineDeployment }) => {
+    const isLeftOut = keepsLive || isExpiredNewPool(pool, entry, now);
+    return !isLeftOut || machineDeployment !== undefined;
   });
-  return admitted.map(({ pool, deployment, machines, blocked }) => {
-    const topologyReplicas = findTopologyReplicas(entries.get(pool.metadata.name), deployment?.replicas);
-    const options = { nodeDegradedAfterSeconds, poolDefaults, topologyReplicas, blocked };
+  return admitted.map(({ pool, entry, machineDeployment, machines, keepsLive }) => {
+    const requestedReplicas = findRequestedReplicas(entry, machineDeployment?.replicas);
+    const options = { nodeDegradedAfterSeconds, poolDefaults, requestedReplicas, keepsLive };
     return {
       name: displayNameOf(pool),
       objectName: pool.metadata.name,
       deleting: pool.metadata.deletionTimestamp !== undefined,
-      progress: measurePool(pool, deployment, machines, options, now),
+      progress: measurePool(pool, machineDeployment, machines, options, now),
     };
   });
 }

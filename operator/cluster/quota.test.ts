@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { makePool } from "../testing.ts";
-import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
+import { aCluster, type ClusterFixture, clusterPoolOf } from "../testing-cluster.ts";
 import { conditionOf, topologyOf } from "./testing-plan.ts";
 
 describe("when the quotas of the organization block", () => {
@@ -25,7 +25,9 @@ describe("when the quotas of the organization block", () => {
     const names = fixture.capiObject().spec?.topology?.workers?.machineDeployments?.map(({ name }) => name);
     expect(names).toEqual(["web"]);
     const done = fixture.capiConverged();
-    const pools = done.observed.pools.map((it) => (it.blocked ? { ...it, deployment: undefined } : it));
+    const pools = done.observed.pools.map((it) =>
+      it.blocked ? { ...it, machineDeployment: undefined } : it,
+    );
     expect(conditionOf(done.with({ pools }).plan(), "Ready")).toMatchObject({ status: "True" });
   });
 
@@ -33,7 +35,7 @@ describe("when the quotas of the organization block", () => {
     const fixture = blockPool(aCluster().withPools(makePool("db")), "db")
       .reconciled()
       .capiConverged();
-    const pools = fixture.observed.pools.map((it) => ({ ...it, blocked: true, deployment: undefined }));
+    const pools = fixture.observed.pools.map(({ pool }) => clusterPoolOf(pool, { blocked: true }));
     const plan = fixture.with({ pools }).plan();
     const message = expect.stringMatching(/^No node pool of the cluster is made yet.*: db\.$/);
     const workers = { status: "Unknown", reason: "WaitingForNodePools", message };

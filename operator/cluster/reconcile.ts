@@ -6,13 +6,13 @@ import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { earliest, elapsedMs } from "../../shared/program/time.ts";
-import { REJECTION_LASTS_MS } from "../capi/cluster-state.ts";
+import { RECONCILE_FAILURE_LASTS_MS } from "../capi/cluster-state.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { planPoolEntryRemoval } from "../capi/topology.ts";
 import {
+  findIdentityChange,
   findIdentityProblem,
   findMissingFinalizer,
-  findMissingIdentity,
   hasFinalizer,
   isFinalized,
   isSuspended,
@@ -119,13 +119,13 @@ function chooseProblem(
 }
 
 function findMetadataChange(observed: ObservedCluster, organizationId: string): MetadataChange | undefined {
-  const missing = findMissingIdentity(observed.cluster, organizationId, observed.candidateId);
+  const change = findIdentityChange(observed.cluster, organizationId, observed.candidateId);
   const dropAnnotations = [
-    ...(missing?.dropAnnotations ?? []),
+    ...(change?.dropAnnotations ?? []),
     ...findHandledPoolDeletion(observed),
     ...findHandledRecreation(observed),
   ];
-  return dropAnnotations.length === 0 ? missing : { ...missing, dropAnnotations };
+  return dropAnnotations.length === 0 ? change : { ...change, dropAnnotations };
 }
 
 interface Steps {
@@ -205,7 +205,7 @@ interface RejectionReport {
 
 const NO_REJECTION: RejectionReport = { problem: undefined, requeueAfterMs: undefined };
 
-/** The problem when Cluster API rejected everything, at once or after the apply. The upgrade alone waits, or is reported as a part. */
+/** The problem when Cluster API rejected everything, or fails to reconcile it. The upgrade alone waits, or is reported as a part. */
 function findRejection(observed: ObservedCluster, now: Date): RejectionReport {
   const { applyFailure, upgradeRejection, capi } = observed;
   if (applyFailure?.kind === "rejected") {
@@ -214,11 +214,11 @@ function findRejection(observed: ObservedCluster, now: Date): RejectionReport {
     return { problem, requeueAfterMs: undefined };
   }
   if (upgradeRejection !== undefined) return { problem: undefined, requeueAfterMs: RETRY_REJECTED_MS };
-  const late = capi?.state.lateRejection;
-  if (late === undefined) return NO_REJECTION;
-  const remaining = REJECTION_LASTS_MS - elapsedMs(late.since, now);
+  const failure = capi?.state.reconcileFailure;
+  if (failure === undefined) return NO_REJECTION;
+  const remaining = RECONCILE_FAILURE_LASTS_MS - elapsedMs(failure.since, now);
   if (remaining > 0) return { problem: undefined, requeueAfterMs: remaining };
-  return { problem: composeRejection(late.message), requeueAfterMs: undefined };
+  return { problem: composeRejection(failure.message), requeueAfterMs: undefined };
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Problem } from "../../shared/controller/conditions.ts";
 import type { UnappliedPart } from "../../shared/crd/conditions.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { readVariable } from "../capi/cluster-state.ts";
-import type { CapiCluster, CapiPool, CapiTopology, CapiVariable } from "../capi/kinds.ts";
+import type { CapiCluster, CapiTopology, CapiVariable, MachineDeploymentTopology } from "../capi/kinds.ts";
 import { explainCause, explainRejection, findRejectionCause } from "../capi/tenant-messages.ts";
 import type { DesiredCluster } from "../capi/topology.ts";
 import {
@@ -71,7 +71,7 @@ function listParts(
   return field.startsWith("spec.topology.controlPlane") && isChanged ? ["control plane"] : [];
 }
 
-function machineOf({ variables }: CapiPool): unknown {
+function machineOf({ variables }: MachineDeploymentTopology): unknown {
   return findNamed(variables?.overrides, "machine")?.value;
 }
 
@@ -122,7 +122,7 @@ export function withLiveParts(
   };
 }
 
-function retainPools(wanted: CapiTopology, current: CapiTopology, rejected: Rejected): CapiPool[] {
+function retainPools(wanted: CapiTopology, current: CapiTopology, rejected: Rejected) {
   const pools = wanted.workers?.machineDeployments ?? [];
   return pools.flatMap((pool) => {
     const isRejected = rejected.has("unknown") || rejected.has(`pool ${pool.name}`);
@@ -281,8 +281,8 @@ export function createRejections(nowMs: () => number = () => performance.now()):
 /** What a rejection depends on. */
 function basisOf(part: RejectedPart, { cluster, capi, pools, classes }: ObservedCluster): string {
   if (part !== "taints") {
-    const { version, converged, rollingOut } = capi?.state ?? {};
-    const rollout = part === "version" ? [version, converged, rollingOut] : [];
+    const { topologyVersion, converged, rollingOut } = capi?.state ?? {};
+    const rollout = part === "version" ? [topologyVersion, converged, rollingOut] : [];
     const { uid, generation } = cluster.metadata;
     const objects = pools.map(({ pool: { metadata } }) => [
       metadata.uid,

@@ -59,7 +59,7 @@ export function retainServicePlan({ capi }: ObservedCluster): ServicePlan | unde
 }
 
 /** The class that the cluster has in Cluster API, or had; one that was never made, as its class rejected it, gets that of its plan. */
-export function findPinnedClass(
+export function findLiveClass(
   observed: ObservedCluster,
   servicePlan: ServicePlan,
 ): { name: string; namespace: string } {
@@ -78,35 +78,35 @@ export type ResolvedChoice = ClassChoice & { version: string };
 
 /**
  * A changed class of the service plan takes effect only with an upgrade that the user requests, so that a release of the
- * platform replaces no machines. `former` is the class that the cluster has, with its live version, for where the other one
+ * platform replaces no machines. `liveChoice` is the class that the cluster has, with its live version, for where the other one
  * lacks what the cluster uses. Undefined = the cluster's class does not exist.
  */
 export function chooseClassAndVersion(
   observed: ObservedCluster,
   upgrade: RequestedUpgrade | undefined,
   servicePlan: ServicePlan,
-  pinned: { name: string; namespace: string },
+  liveClass: { name: string; namespace: string },
   unknownPlan: Problem | undefined,
-): { choice: ClassChoice; former: ResolvedChoice | undefined } | undefined {
+): { choice: ClassChoice; liveChoice: ResolvedChoice | undefined } | undefined {
   const { capi, cluster, catalogue, classes } = observed;
   const topology = capi && readTopology(capi.state, observed.upgradeRejection !== undefined);
   const lastTarget = cluster.status?.targetVersion;
   const requested = chooseRequested(observed, upgrade);
   const chooseFor = (capabilities: ClassCapabilities) =>
     chooseVersion({ requested, lastTarget, topology, catalogue, chained: capabilities.kubernetesVersions });
-  const capabilities = classes.get(`${pinned.namespace}/${pinned.name}`);
+  const capabilities = classes.get(`${liveClass.namespace}/${liveClass.name}`);
   if (capabilities === undefined) return undefined;
-  const choice = { classRef: pinned, capabilities, ...chooseFor(capabilities) };
-  if (topology === undefined || choice.version === topology.version) return { choice, former: undefined };
+  const choice = { classRef: liveClass, capabilities, ...chooseFor(capabilities) };
+  if (topology === undefined || choice.version === topology.version) return { choice, liveChoice: undefined };
   if (unknownPlan !== undefined)
-    return { choice: { ...choice, version: topology.version, problem: unknownPlan }, former: undefined };
-  const planClass = { name: servicePlan.class, namespace: servicePlan.namespace };
-  const next = classes.get(`${planClass.namespace}/${planClass.name}`);
-  if (next === undefined) return { choice, former: undefined };
+    return { choice: { ...choice, version: topology.version, problem: unknownPlan }, liveChoice: undefined };
+  const classOfPlan = { name: servicePlan.class, namespace: servicePlan.namespace };
+  const next = classes.get(`${classOfPlan.namespace}/${classOfPlan.name}`);
+  if (next === undefined) return { choice, liveChoice: undefined };
   return {
-    choice: { classRef: planClass, capabilities: next, ...chooseFor(next) },
-    former: {
-      classRef: pinned,
+    choice: { classRef: classOfPlan, capabilities: next, ...chooseFor(next) },
+    liveChoice: {
+      classRef: liveClass,
       capabilities,
       target: undefined,
       version: topology.version,
@@ -116,8 +116,6 @@ export function chooseClassAndVersion(
 }
 
 /** After a rejected upgrade the live version is kept, as if the last rollout had not converged. */
-function readTopology(state: CapiState, rejected: boolean) {
-  return state.version === undefined
-    ? undefined
-    : { version: state.version, converged: state.converged && !rejected };
+function readTopology({ topologyVersion: version, converged }: CapiState, rejected: boolean) {
+  return version === undefined ? undefined : { version, converged: converged && !rejected };
 }

@@ -128,7 +128,7 @@ describe("before the first Ready", () => {
     ],
     [
       "nodes that are not ready although Cluster API reports Available",
-      { pools: [aClusterPool({ deployment: aPoolState({ readyNodes: 0 }) })] },
+      { pools: [aClusterPool({ machineDeployment: aPoolState({ readyNodes: 0 }) })] },
       "False WaitingForNodes",
     ],
     [
@@ -168,7 +168,7 @@ describe("before the first Ready", () => {
     const pool = aPool(displayName === undefined ? {} : { displayName });
     const pools = [aClusterPool({ pool })];
     expect(statusAfter(observeBlue({ pools })).nodePools).toEqual({ total: 1, ready: 1 });
-    const missing = [aClusterPool({ pool, deployment: aPoolState({ readyNodes: 1 }) })];
+    const missing = [aClusterPool({ pool, machineDeployment: aPoolState({ readyNodes: 1 }) })];
     expect(statusAfter(observeBlue({ pools: missing })).nodePools).toEqual({ total: 1, ready: 0 });
     const deleted = { ...pool, metadata: { ...pool.metadata, deletionTimestamp: NOW.toISOString() } };
     const deleting = [aClusterPool({ pool: deleted })];
@@ -186,7 +186,7 @@ describe("before the first Ready", () => {
 
 describe("after the first Ready it stays True", () => {
   const busy = (machines = [aMachine("one")]) => [
-    aClusterPool({ deployment: aPoolState({ nodes: 3, readyNodes: 2, replicas: 3 }), machines }),
+    aClusterPool({ machineDeployment: aPoolState({ nodes: 3, readyNodes: 2, replicas: 3 }), machines }),
   ];
   test.each<[string, (converged: ObservedCluster) => ObservedCluster, string]>([
     ["while a pool scales", (it) => ({ ...it, pools: busy() }), "Scaling"],

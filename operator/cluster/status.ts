@@ -175,10 +175,10 @@ function composeConditions(
 
 /** A control plane serves its version before Cluster API reports the first rollout as converged. */
 function findRunningVersion({ cluster, capi }: ObservedCluster): string | undefined {
-  if (capi?.state.converged) return capi.state.version;
+  if (capi?.state.converged) return capi.state.topologyVersion;
   if (cluster.status?.version !== undefined || capi === undefined) return cluster.status?.version;
-  const { controlPlaneVersions, controlPlaneInitialized, version } = capi.state;
-  return controlPlaneVersions[0] ?? (controlPlaneInitialized ? version : undefined);
+  const { controlPlaneVersions, controlPlaneInitialized, topologyVersion } = capi.state;
+  return controlPlaneVersions[0] ?? (controlPlaneInitialized ? topologyVersion : undefined);
 }
 
 function composeAddresses({ capi, cluster }: ObservedCluster) {

@@ -114,7 +114,7 @@ describe("the network rules of a suspended cluster, which keeps what is in force
       .reconciled();
   }
 
-  const waitingPool = { pools: [aClusterPool({ deployment: undefined, machines: [] })] };
+  const waitingPool = { pools: [aClusterPool({ machineDeployment: undefined, machines: [] })] };
 
   test.each<[string, ClusterFixture, string, string]>([
     ["the list that it has are in force", suspend(inForce(LIST)), "True", "Applied"],

@@ -3,7 +3,7 @@ import { ANNOTATION_IDENTITY, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../sh
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import type { CapiCluster, CapiCondition, CapiNetwork } from "../capi/kinds.ts";
-import type { CapiMachine, DeploymentState } from "../capi/pool-state.ts";
+import type { MachineDeploymentState, MachineState } from "../capi/pool-state.ts";
 import { decideOwnership } from "../identity/ownership.ts";
 import { parseSubnetRange } from "../subnets/range.ts";
 import { hashOfPool, settings } from "../testing.ts";
@@ -68,7 +68,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}, rest: Partial<NodePool> 
   };
 }
 
-export function aMachine(name: string, rest: Partial<CapiMachine> = {}): CapiMachine {
+export function aMachine(name: string, rest: Partial<MachineState> = {}): MachineState {
   return {
     outdated: false,
     name,
@@ -91,7 +91,7 @@ export function aMachine(name: string, rest: Partial<CapiMachine> = {}): CapiMac
 }
 
 /** Cluster API's state of a pool with its two nodes. */
-export function aPoolState(rest: Partial<DeploymentState> = {}): DeploymentState {
+export function aPoolState(rest: Partial<MachineDeploymentState> = {}): MachineDeploymentState {
   return {
     name: "demo-general-x",
     uid: "demo-general-uid",
@@ -264,7 +264,7 @@ export function observeBlue(
 export function aClusterPool(rest: Partial<ObservedClusterPool> = {}): ObservedClusterPool {
   return {
     pool: aPool(),
-    deployment: aPoolState(),
+    machineDeployment: aPoolState(),
     capiDeleting: false,
     olderDuplicate: undefined,
     blocked: false,

@@ -8,6 +8,7 @@ import {
   isBlocking,
   type UpgradeCheck,
 } from "../../shared/tenant/upgrade/upgrade-check.ts";
+import { isDeleting } from "../identity/identity.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { resolveTarget } from "./version.ts";
 
@@ -22,15 +23,13 @@ interface UpgradeGate {
  * Undefined = none, also for a cluster that has not run yet.
  */
 function findNewTarget({ cluster, capi, catalogue }: ObservedCluster): string | undefined {
-  const { status, spec, metadata } = cluster;
-  const liveVersion = capi?.state.version;
-  if (liveVersion === undefined || status?.version === undefined || metadata.deletionTimestamp !== undefined)
-    return undefined;
-  const last = status.targetVersion ?? liveVersion;
+  const { status, spec } = cluster;
+  const { topologyVersion } = capi?.state ?? {};
+  if (topologyVersion === undefined || status?.version === undefined || isDeleting(cluster)) return undefined;
+  const last = status.targetVersion ?? topologyVersion;
   const target = resolveTarget(spec.version, last, catalogue);
-  if (target === undefined || target === last || compareKubernetesVersions(target, liveVersion) <= 0)
-    return undefined;
-  return target;
+  if (target === undefined || target === last) return undefined;
+  return compareKubernetesVersions(target, topologyVersion) > 0 ? target : undefined;
 }
 
 /** The version whose upgrade has to be checked before it begins: one that is not forced. */
@@ -82,7 +81,7 @@ export function chooseRequested(
   { cluster, capi }: ObservedCluster,
   upgrade: RequestedUpgrade | undefined,
 ): string {
-  const accepted = cluster.status?.targetVersion ?? capi?.state.version;
+  const accepted = cluster.status?.targetVersion ?? capi?.state.topologyVersion;
   return accepted !== undefined && upgrade?.gate !== undefined ? accepted : cluster.spec.version;
 }
 

@@ -11,7 +11,7 @@ describe("an upgrade", () => {
         { status: { ...converged().cluster.status, targetVersion: "1.35.1" } },
       ),
       capiFacts: { version: "1.35.1", ...facts },
-      pools: [aClusterPool({ deployment: aPoolState({ version: "1.34.2" }) })],
+      pools: [aClusterPool({ machineDeployment: aPoolState({ version: "1.34.2" }) })],
     });
 
   test.each<[string, CapiFacts]>([

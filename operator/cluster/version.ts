@@ -81,12 +81,12 @@ function findNextVersion(facts: VersionFacts, target: string, from: string): str
 }
 
 /** What to set instead: the version in the topology, or one step from it; every supported version while there is none. */
-function advise(catalogue: VersionCatalogue, liveVersion: string | undefined): string {
+function advise(catalogue: VersionCatalogue, topologyVersion: string | undefined): string {
   const supported = catalogue.filter(({ status }) => status === "supported").map(({ version }) => version);
   const versions =
-    liveVersion === undefined
+    topologyVersion === undefined
       ? supported
-      : [liveVersion, ...supported.filter((version) => isIncrementalStep(liveVersion, version))];
+      : [topologyVersion, ...supported.filter((version) => isIncrementalStep(topologyVersion, version))];
   if (versions.length === 0) return "the catalogue is empty; ask the platform's operator to fill it.";
   return `set spec.version to ${versions.length === 1 ? "" : "one of "}${versions.join(", ")}.`;
 }

@@ -105,7 +105,7 @@ function isDeletionRequested({ cluster }: ObservedCluster): boolean {
 
 /**
  * For how many ms the deletion of a cluster has to wait because Cluster API has not set its finalizers of a pool yet: a MachineSet that
- * is deleted in that moment keeps its finalizers and blocks the cluster forever (see `DeploymentState.hasBothFinalizers`).
+ * is deleted in that moment keeps its finalizers and blocks the cluster forever (see `MachineDeploymentState.hasBothFinalizers`).
  * Undefined = delete it now.
  */
 export function findClusterDeletionWait(
@@ -114,7 +114,7 @@ export function findClusterDeletionWait(
 ): number | undefined {
   if (capi === undefined || capi.state.deleting) return undefined;
   const hasBoth =
-    capi.state.isGenerationObserved && pools.every((pool) => pool.deployment?.hasBothFinalizers ?? true);
+    capi.state.isGenerationObserved && pools.every((it) => it.machineDeployment?.hasBothFinalizers ?? true);
   if (hasBoth) return undefined;
   return remainingMs(cluster.metadata.deletionTimestamp, FINALIZERS_WITHIN_MS, now);
 }
@@ -122,13 +122,13 @@ export function findClusterDeletionWait(
 /** For how many ms a deleted pool stays in the topology because Cluster API has not set its finalizers yet. Undefined = remove it now. */
 export function findPoolRemovalWait(
   { capi }: Pick<ObservedCluster, "capi">,
-  pool: ObservedClusterPool,
+  { pool, machineDeployment }: ObservedClusterPool,
   now: Date,
 ): number | undefined {
-  const { name, deletionTimestamp } = pool.pool.metadata;
+  const { name, deletionTimestamp } = pool.metadata;
   if (capi?.state.poolNames.includes(name) !== true) return undefined;
   const hasBoth =
-    pool.deployment === undefined ? capi.state.isGenerationObserved : pool.deployment.hasBothFinalizers;
+    machineDeployment === undefined ? capi.state.isGenerationObserved : machineDeployment.hasBothFinalizers;
   return hasBoth ? undefined : remainingMs(deletionTimestamp, FINALIZERS_WITHIN_MS, now);
 }
 

@@ -3,7 +3,7 @@ import { findCondition } from "../../shared/controller/conditions.ts";
 import type { Controller } from "../../shared/controller/controller.ts";
 import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
-import { identityOf } from "../../shared/crd/identity.ts";
+import { identityStateOf } from "../../shared/crd/identity.ts";
 import { LABEL_ADD_ON } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { pickOccupied } from "../../shared/crd/quota.ts";
@@ -45,8 +45,8 @@ export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "
   cacheSet.listen("capiClusters", addBlocked);
   cacheSet.listen("nodePools", addBlocked);
   const addNamesakes = ({ type, object, previous }: Change<KubeObject>) => {
-    const isOther = previous !== undefined && identityOf(previous) !== identityOf(object);
-    if (type !== "deleted" && !isOther && !isFinalized(object)) return;
+    const hasOtherState = previous !== undefined && identityStateOf(previous) !== identityStateOf(object);
+    if (type !== "deleted" && !hasOtherState && !isFinalized(object)) return;
     const { name } = object.metadata;
     addAll(caches.clusters.keys().filter((key) => splitKey(key).name === name));
   };

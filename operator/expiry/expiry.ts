@@ -26,12 +26,12 @@ export function findExpired(noun: Noun, object: Expiring, now: Date): Problem | 
  * Whether a pool that is not in the live topology of its cluster is past its end date, so that it is not put there. One that was
  * ready comes back with a cluster that is made again.
  */
-export function isExpiredPool({ spec, status }: NodePool, topologyPool: unknown, now: Date): boolean {
+export function isExpiredNewPool({ spec, status }: NodePool, topologyPool: unknown, now: Date): boolean {
   return topologyPool === undefined && status?.firstReadyAt === undefined && isExpired(spec, now);
 }
 
 /** What keeps an object from its deletion, first what has to end first, and what to do. Of a suspended cluster REST changes no pool. */
-function findObstacle(object: Expiring, isSuspended: boolean): { reason: string; cause: string } | undefined {
+function findDeletionObstacle(object: Expiring, isSuspended: boolean) {
   const { metadata, spec, kind } = object;
   const later = "set spec.expiresAt to a later time";
   if (isSuspended) {
@@ -57,7 +57,7 @@ export function findExpiryHeld(
   { isSuspended = false }: { isSuspended?: boolean | undefined } = {},
 ): Problem | undefined {
   if (!isExpired(object.spec, now) || isDeleting(object)) return undefined;
-  const obstacle = findObstacle(object, isSuspended);
+  const obstacle = findDeletionObstacle(object, isSuspended);
   if (obstacle === undefined) return undefined;
   const message = `The ${noun} ${displayNameOf(object)} was to be deleted at ${object.spec.expiresAt}, which is held back: ${obstacle.cause}.`;
   return { reason: obstacle.reason, message };

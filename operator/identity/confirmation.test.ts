@@ -111,7 +111,7 @@ test.each([
 );
 
 test("a pool that waits for the confirmation about its id says so", () => {
-  const pool = aPool().with({ deployment: undefined });
+  const pool = aPool().with({ machineDeployment: undefined });
   const { metadata } = pool.observed.pool;
   const waiting = pool.with({ pool: { ...pool.observed.pool, metadata: { ...metadata, annotations: {} } } });
   expect(waiting.condition("Stalled")?.reason).toBe("WaitingForIdentity");

@@ -5,7 +5,7 @@ import {
   composeConfirmation,
   type Identified,
   type IdentityState,
-  identityOf,
+  identityStateOf,
   idOf,
 } from "../../shared/crd/identity.ts";
 import {
@@ -74,7 +74,7 @@ export function findIdentityProblem(
 
 /** How far a cluster or pool is with its id. What the operator runs already for this very object needs no confirmation. */
 export function readIdentity(object: Identified, runs: boolean): IdentityState {
-  const state = identityOf(object);
+  const state = identityStateOf(object);
   return state === "unconfirmed" && runs ? "known" : state;
 }
 
@@ -88,8 +88,9 @@ export function isFinalized({ metadata }: KubeObject): boolean {
  * stays one while a manifest that replaces the object leaves the finalizer out: without it only Marina can delete
  * the pool.
  */
-export function mayBeMade({ pool, deployment }: { pool: NodePool; deployment: unknown }): boolean {
-  const identity = readIdentity(pool, deployment !== undefined);
+export function mayBeMade(one: { pool: NodePool; machineDeployment: unknown }): boolean {
+  const { pool, machineDeployment } = one;
+  const identity = readIdentity(pool, machineDeployment !== undefined);
   const hasFinalizerOrId =
     hasFinalizer(pool.metadata) || (pool.status?.id !== undefined && !isDeleting(pool));
   return hasFinalizerOrId && identity !== "refused" && identity !== "unconfirmed";
@@ -110,16 +111,16 @@ export function findMissingMetadata(
 }
 
 /**
- * What an object lacks whose status holds its id. A new id is confirmed as new in the same write, so that a crash
+ * What is to change of the metadata of an object whose status holds its id. A new id is confirmed as new in the same write, so that a crash
  * before the status leaves nothing to wait for; once the status has the id the annotation is removed, for in a backup
  * it would be untrue.
  */
-export function findMissingIdentity(
+export function findIdentityChange(
   object: Identified,
   organizationId: string,
   candidateId: string,
 ): MetadataChange | undefined {
-  const state = identityOf(object);
+  const state = identityStateOf(object);
   const missing = findMissingMetadata(object, organizationId, candidateId);
   if (state === "none") {
     const confirmation = composeConfirmation("new", object);

@@ -58,8 +58,8 @@ test.each([
     machineSets: one,
     machines: one,
   } as unknown as Parameters<typeof findPoolObjects>[0];
-  const { deployments, sets, machines } = findPoolObjects(caches, "org-x/blue", "web");
-  expect([deployments, sets, machines].map((list) => list.length)).toEqual([found, found, found]);
+  const { machineDeployments, sets, machines } = findPoolObjects(caches, "org-x/blue", "web");
+  expect([machineDeployments, sets, machines].map((list) => list.length)).toEqual([found, found, found]);
 });
 
 test("no controller reads a Cluster API cluster without asking whose it is", async () => {

@@ -85,11 +85,11 @@ export function findPoolObjects(
   caches: OwnershipCaches & PoolCaches,
   clusterKey: string,
   poolName: string,
-): { deployments: MachineDeployment[]; sets: MachineSet[]; machines: Machine[] } {
-  if (findCapi(caches, clusterKey).nameTaken) return { deployments: [], sets: [], machines: [] };
+): { machineDeployments: MachineDeployment[]; sets: MachineSet[]; machines: Machine[] } {
+  if (findCapi(caches, clusterKey).nameTaken) return { machineDeployments: [], sets: [], machines: [] };
   const key = toKey(clusterKey, poolName);
   return {
-    deployments: caches.machineDeployments.byIndex(INDEX_CLUSTER_AND_POOL, key),
+    machineDeployments: caches.machineDeployments.byIndex(INDEX_CLUSTER_AND_POOL, key),
     sets: caches.machineSets.byIndex(INDEX_CLUSTER_AND_POOL, key),
     machines: caches.machines.byIndex(INDEX_CLUSTER_AND_POOL, key),
   };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { CapiMachine } from "../capi/pool-state.ts";
+import type { MachineState } from "../capi/pool-state.ts";
 import { aPool, makeMachine, type PoolFixture } from "./testing.ts";
 
 const quota = {
@@ -49,7 +49,8 @@ describe("what a quota or another blocker holds back is not up to date", () => {
   const size = { vcpus: 2, memoryGB: 4, diskGB: 20 };
   const machines = [makeMachine("a"), makeMachine("b")].map((machine) => ({ ...machine, size }));
   const running = aPool().withNodes(2).with({ machines }).reconciled();
-  const larger = running.withSpec({ vcpus: 8 }).with({ blocker, deployment: running.observed.deployment });
+  const { machineDeployment } = running.observed;
+  const larger = running.withSpec({ vcpus: 8 }).with({ blocker, machineDeployment });
 
   test.each<[string, PoolFixture, number]>([
     ["another size of its nodes", larger, 0],
@@ -117,7 +118,7 @@ test.each<[string, PoolFixture, string]>([
   ["with an unknown version is made", aPool().withCluster(stall("UnknownVersion")), "WaitingForNodes"],
   [
     "that is not made for its version waits",
-    aPool().withCluster({ ...stall("UnknownVersion"), version: undefined }),
+    aPool().withCluster({ ...stall("UnknownVersion"), topologyVersion: undefined }),
     "WaitingForCluster",
   ],
   [
@@ -205,7 +206,7 @@ test.each([
     expect(deleted.plan().events).toMatchObject(reason === undefined ? [] : [{ type: "Warning", reason }]);
     expect(scaled.plan().events).toMatchObject([{ type: reason ? "Warning" : "Normal" }]);
     const later = deleted.reconciled().after(60);
-    const eventsWith = (deletion: CapiMachine["deletion"]) =>
+    const eventsWith = (deletion: MachineState["deletion"]) =>
       later.withMachine({ ...held, deletion }).plan().events;
     expect([cause, "another one"].flatMap((changed) => eventsWith({ stage, cause: changed }))).toEqual([]);
     const other = stage === "drain" ? "volumes" : "drain";

@@ -2,22 +2,22 @@ import { MAX_MACHINES_PER_POOL } from "../../shared/crd/fields.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { findFixedCount } from "../capi/pool-replicas.ts";
-import type { CapiMachine } from "../capi/pool-state.ts";
+import type { MachineState } from "../capi/pool-state.ts";
 import type { DesiredPool, PoolDefaults } from "../capi/worker-pool.ts";
 
-/** The entry of a pool in the topology of its cluster: its only child. `topologyReplicas` as of findTopologyReplicas. */
+/** The entry of a pool in the topology of its cluster: its only child. For `requestedReplicas` see findRequestedReplicas. */
 export function composeDesiredPool(
   pool: NodePool,
   defaults: PoolDefaults,
-  topologyReplicas?: number,
+  requestedReplicas?: number,
 ): DesiredPool {
   const { spec } = pool;
   return {
     name: pool.metadata.name,
     scale: isAutoscaled(spec)
       ? { kind: "autoscaled", ...autoscalingRange(spec) }
-      : { kind: "fixed", nodes: findFixedCount(pool, topologyReplicas) },
-    topologyReplicas,
+      : { kind: "fixed", nodes: findFixedCount(pool, requestedReplicas) },
+    requestedReplicas,
     machineSize: { vcpus: spec.vcpus, memoryGB: spec.memoryGB, diskGB: spec.diskGB },
     labels: spec.nodeLabels ?? {},
     taints: (spec.nodeTaints ?? []).map(({ key, value, effect }) => ({
@@ -45,11 +45,11 @@ const GROWTH_MACHINES = 50;
  */
 export function limitGrowth(
   pool: DesiredPool,
-  machines: readonly Pick<CapiMachine, "deleting">[],
+  machines: readonly Pick<MachineState, "deleting">[],
 ): DesiredPool {
-  const { topologyReplicas = 0 } = pool;
-  const staying = Math.min(topologyReplicas, machines.filter(({ deleting }) => !deleting).length);
+  const { requestedReplicas = 0 } = pool;
+  const staying = Math.min(requestedReplicas, machines.filter(({ deleting }) => !deleting).length);
   const leaving = machines.length - staying;
   const room = MAX_MACHINES_PER_POOL - ROLLOUT_MACHINES - leaving;
-  return { ...pool, nodeCap: Math.max(topologyReplicas, room - (room % GROWTH_MACHINES)) };
+  return { ...pool, nodeCap: Math.max(requestedReplicas, room - (room % GROWTH_MACHINES)) };
 }

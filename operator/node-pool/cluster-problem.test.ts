@@ -204,8 +204,8 @@ test("a pool of a cluster whose deletion Cluster API rejects waits for that", ()
   const fresh = poolOf(failed.with({ cluster: { ...cluster, metadata } })).deleting();
   expect(fresh.plan().requeueAfterMs).toBe(40_000);
   const pool = fresh.after(40);
-  const { deployment } = pool.observed;
-  const goes = pool.with({ deployment: deployment && { ...deployment, deletedAt: pool.now.toISOString() } });
+  const { machineDeployment: live } = pool.observed;
+  const goes = pool.with({ machineDeployment: live && { ...live, deletedAt: pool.now.toISOString() } });
   expect(goes.condition("Stalled")).toBeUndefined();
   const message = expect.stringMatching(
     /^The node pool is deleted with the cluster demo\. .*denied by policy\. Ask/,
@@ -233,7 +233,7 @@ describe("while Cluster API is paused by hand, nothing is being done about", () 
     ["another size", pool.withSpec({ desiredNodes: 5 }), ["Scaling", "Reconciling"]],
     ["other settings", pool.withSpec({ vcpus: 8 }), ["UpToDate", "Reconciling"]],
     ["a replacement of nodes", rolling, ["UpToDate", "Reconciling"]],
-    ["an upgrade", pool.withCluster({ version: "1.35.1" }), ["UpToDate", "Reconciling"]],
+    ["an upgrade", pool.withCluster({ topologyVersion: "1.35.1" }), ["UpToDate", "Reconciling"]],
     ["a deletion", pool.deleting(), ["Reconciling"]],
     ["the creation", fresh, ["Ready", "UpToDate", "Reconciling"]],
   ])("%s of a pool, which says so", (_, changed, types) => {

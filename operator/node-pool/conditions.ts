@@ -4,7 +4,7 @@ import { DEFAULT_NODES, type NodePoolConditionType, type NodePoolSpec } from "..
 import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { count, listNames } from "../../shared/program/wording.ts";
-import { findTopologyReplicas, isCountReleased } from "../capi/pool-replicas.ts";
+import { findRequestedReplicas, isCountReleased } from "../capi/pool-replicas.ts";
 import type { TopologyPool } from "../capi/worker-pool.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { describeDeletion, describeLeavingMachine, findStage, findWaitReason } from "./deletion.ts";
@@ -95,7 +95,7 @@ function decideReady(
   const notReady = (reason: string, message: string) => poolCondition("Ready", "False", reason, message);
   if (isDeleting(pool)) return notReady("Deleting", obstacle?.message ?? describeDeletion(observed));
   // What already runs stays ready when it may not grow.
-  const keepsRunning = problem === observed.blocker && observed.deployment !== undefined;
+  const keepsRunning = problem === observed.blocker && observed.machineDeployment !== undefined;
   if (problem !== undefined && !keepsRunning) return notReady(problem.reason, problem.message);
   if (cluster === undefined) {
     const message = `There is no cluster ${pool.spec.clusterName} in this organization yet; create it.`;
@@ -154,14 +154,15 @@ function decideScaling(
     return poolCondition("Scaling", "False", "Deleting", describeDeletion(observed));
   const { desiredNodes, nodes, readyNodes } = progress;
   const { firstReadyAt } = observed.pool.status ?? {};
+  const replicas = observed.machineDeployment?.replicas;
   // Its machines may outlive their MachineDeployment for a while.
   const differs = nodes !== desiredNodes || readyNodes !== desiredNodes;
   const isMadeAgain = progress.state === "absent" && firstReadyAt !== undefined && differs;
-  const isScaled = progress.state === "rollingOut" && observed.deployment?.replicas !== desiredNodes;
+  const isScaled = progress.state === "rollingOut" && replicas !== desiredNodes;
   if (progress.state !== "scaling" && !isMadeAgain && !isScaled) {
-    const topologyReplicas = findTopologyReplicas(observed.topologyPool, observed.deployment?.replicas);
-    if (isCountReleased(observed.pool, topologyReplicas)) {
-      const message = `No manager sets spec.desiredNodes any more, and no node is removed for its default of ${DEFAULT_NODES}: the pool keeps ${count(topologyReplicas, "node")}. ${ADVICE_BY_REASON.CountReleased.kubectl}`;
+    const requestedReplicas = findRequestedReplicas(observed.topologyPool, replicas);
+    if (isCountReleased(observed.pool, requestedReplicas)) {
+      const message = `No manager sets spec.desiredNodes any more, and no node is removed for its default of ${DEFAULT_NODES}: the pool keeps ${count(requestedReplicas, "node")}. ${ADVICE_BY_REASON.CountReleased.kubectl}`;
       return poolCondition("Scaling", "False", "CountReleased", message);
     }
     if (progress.state === "absent" && firstReadyAt === undefined) {
@@ -176,15 +177,14 @@ function decideScaling(
     const message = `The change to ${count(desiredNodes, "node")} waits${pause.clause}`;
     return poolCondition("Scaling", "True", pause.reason, message);
   }
-  const waits = observed.cluster?.upgrading === true && observed.deployment?.replicas !== desiredNodes;
-  if (waits) {
+  if (observed.cluster?.upgrading === true && replicas !== desiredNodes) {
     const message = `The change to ${count(desiredNodes, "node")} waits for the upgrade of the cluster to reach this pool.`;
     return poolCondition("Scaling", "True", "UpgradeInProgress", message);
   }
   const counts = `Scaling to ${count(desiredNodes, "node")}: ${nodes} ${exist(nodes)}, ${readyNodes} ${readyNodes === 1 ? "is" : "are"} ready.`;
   const autoscaling = decideAutoscaling(observed);
-  const awaitsAutoscaler = isAutoscaled(observed.pool.spec) && observed.deployment?.replicas !== desiredNodes;
-  if (awaitsAutoscaler && observed.deployment !== undefined && autoscaling.status !== "True") {
+  const awaitsAutoscaler = isAutoscaled(observed.pool.spec) && replicas !== desiredNodes;
+  if (awaitsAutoscaler && observed.machineDeployment !== undefined && autoscaling.status !== "True") {
     const message = `The pool needs at least ${count(desiredNodes, "node")}, ${nodes} ${exist(nodes)}. ${autoscaling.message}`;
     return poolCondition("Scaling", "True", autoscaling.reason, message);
   }
@@ -198,7 +198,7 @@ function decideUpToDate(
   obstacle: Problem | undefined,
 ): PoolCondition {
   const type = "UpToDate";
-  const target = observed.cluster?.version;
+  const target = observed.cluster?.topologyVersion;
   const isBehind = progress.version !== undefined && target !== undefined && progress.version !== target;
   const { upToDateNodes, desiredNodes } = progress;
   const blocker = isDeleting(observed.pool) ? undefined : observed.blocker;
@@ -214,7 +214,8 @@ function decideUpToDate(
     return poolCondition(type, "False", pause.reason, `The replacement of the nodes waits${pause.clause}`);
   }
   if (progress.state === "rollingOut") {
-    const held = progress.isSent ? "" : ` ${obstacle?.message ?? "The newer settings of the pool follow."}`;
+    const rest = progress.isPropagated ? "" : (obstacle?.message ?? "The newer settings of the pool follow.");
+    const held = rest && ` ${rest}`;
     const message = `${describeRollout(upToDateNodes, desiredNodes)}${held}${describeLeavingMachine(observed)}`;
     return poolCondition(type, "False", "RollingOut", message);
   }
@@ -223,7 +224,7 @@ function decideUpToDate(
     return poolCondition(type, "False", "UpgradeInProgress", message);
   }
   if (blocker !== undefined) return poolCondition(type, "False", blocker.reason, blocker.message);
-  if (progress.state === "updating" || (progress.state === "scaling" && !progress.isActedOn)) {
+  if (progress.state === "updating" || (progress.state === "scaling" && !progress.areMachinesUpToDate)) {
     if (obstacle !== undefined) return poolCondition(type, "False", obstacle.reason, obstacle.message);
     if (pause !== undefined)
       return poolCondition(type, "False", pause.reason, `The new settings wait${pause.clause}`);

@@ -23,7 +23,7 @@ import { findWithSameId } from "../identity/identity.ts";
 import { decideOwnership } from "../identity/ownership.ts";
 import { INDEX_BLOCKED, INDEX_CLUSTER } from "../indexes.ts";
 import { mayUnblock } from "../quota/observe.ts";
-import { describeRemainingDeployment } from "./deletion.ts";
+import { describeRemainingMachineDeployment } from "./deletion.ts";
 import {
   concernsPools,
   isOutsideTopology,
@@ -64,8 +64,8 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
     plan,
   );
   deps.throttle.noteApplied(key, plan);
-  if (plan.releaseFinalizer && observed.deployment !== undefined) {
-    deps.log.warn({ pool: key }, describeRemainingDeployment(observed));
+  if (plan.releaseFinalizer && observed.machineDeployment !== undefined) {
+    deps.log.warn({ pool: key }, describeRemainingMachineDeployment(observed));
   }
   return { requeueAfterMs: plan.requeueAfterMs };
 }
@@ -76,7 +76,7 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
  */
 async function hasChild(
   { client, caches }: PoolDeps,
-  { pool, deployment: known }: ObservedPool,
+  { pool, machineDeployment: known }: ObservedPool,
   clusterKey: string,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -88,9 +88,9 @@ async function hasChild(
   if (nameTaken) return false;
   const labelSelector = `${LABEL_CAPI_CLUSTER}=${clusterName},${LABEL_CAPI_POOL}=${name}`;
   const options = { namespace, labelSelector, signal };
-  const deployments = await client.listAll(metadataOnly(machineDeploymentKind), options);
+  const machineDeployments = await client.listAll(metadataOnly(machineDeploymentKind), options);
   // One that Cluster API left behind is known.
-  if (deployments.some(({ metadata }) => metadata.uid !== known?.uid)) return true;
+  if (machineDeployments.some(({ metadata }) => metadata.uid !== known?.uid)) return true;
   return (await client.listAll(metadataOnly(machineKind), options)).length > 0;
 }
 

@@ -73,14 +73,14 @@ export function describeLeavingMachine({ pool, machines, poolDefaults }: Observe
 }
 
 /** What to do about a MachineDeployment that still exists after its Cluster API cluster was deleted. */
-export interface RemainingDeployment {
+export interface MachineDeploymentPlan {
   remove: Step[];
   requeueAfterMs: number | undefined;
   /** It is still there 30 s after its deletion began; by then ../orphans/decide.ts has removed Cluster API's finalizers. */
   isStuck: boolean;
 }
 
-export const NO_DEPLOYMENT: RemainingDeployment = { remove: [], requeueAfterMs: undefined, isStuck: false };
+export const NOTHING_TO_DO: MachineDeploymentPlan = { remove: [], requeueAfterMs: undefined, isStuck: false };
 /** Longer than a deletion without a cluster takes. */
 const DELETED_WITHIN_MS = 30_000;
 
@@ -88,26 +88,26 @@ const DELETED_WITHIN_MS = 30_000;
  * Without its cluster no controller of Cluster API reconciles a MachineDeployment. Seen after restarts of kube-apiserver:
  * 25 that no controller had registered yet remained when their clusters were deleted, and the pools with them.
  */
-export function findRemainingDeployment(
-  { deployment, lacksCapiCluster, machines, pool }: ObservedPool,
+export function findRemainingMachineDeployment(
+  { machineDeployment, lacksCapiCluster, machines, pool }: ObservedPool,
   now: Date,
-): RemainingDeployment {
-  if (!lacksCapiCluster || deployment === undefined || machines.length > 0) return NO_DEPLOYMENT;
-  const { name, uid, deletedAt } = deployment;
+): MachineDeploymentPlan {
+  if (!lacksCapiCluster || machineDeployment === undefined || machines.length > 0) return NOTHING_TO_DO;
+  const { name, uid, deletedAt } = machineDeployment;
   if (deletedAt === undefined) {
     const { namespace = "" } = pool.metadata;
     return {
-      ...NO_DEPLOYMENT,
+      ...NOTHING_TO_DO,
       remove: [{ verb: "delete", kind: machineDeploymentKind, namespace, name, uid }],
     };
   }
   const waitMs = DELETED_WITHIN_MS - elapsedMs(deletedAt, now);
-  return waitMs > 0 ? { ...NO_DEPLOYMENT, requeueAfterMs: waitMs } : { ...NO_DEPLOYMENT, isStuck: true };
+  return waitMs > 0 ? { ...NOTHING_TO_DO, requeueAfterMs: waitMs } : { ...NOTHING_TO_DO, isStuck: true };
 }
 
 /** For the operator of the platform: it runs nothing, so tenants have nothing to know or to do. */
-export function describeRemainingDeployment({ pool, deployment }: ObservedPool): string {
-  const name = `${pool.metadata.namespace}/${deployment?.name}`;
-  const finalizers = deployment?.finalizers.join(", ");
+export function describeRemainingMachineDeployment({ pool, machineDeployment }: ObservedPool): string {
+  const name = `${pool.metadata.namespace}/${machineDeployment?.name}`;
+  const finalizers = machineDeployment?.finalizers.join(", ");
   return `Cluster API left the MachineDeployment ${name} behind, which runs nothing and is not reconciled any more: remove its finalizers ${finalizers}`;
 }

@@ -71,10 +71,11 @@ describe("the size of a machine", () => {
     const pool = twoNodes
       .withSpec(LARGE)
       .with({ topologyPool, machines: [makeMachine("a"), makeMachine("c")] });
-    const deployment = pool.observed.deployment && { ...pool.observed.deployment, ...live };
-    expect(sizesOf(pool.with({ deployment }))).toEqual({ a: SMALL, c: expected });
+    const { machineDeployment: before } = pool.observed;
+    const machineDeployment = before && { ...before, ...live };
+    expect(sizesOf(pool.with({ machineDeployment }))).toEqual({ a: SMALL, c: expected });
     const former = { ...makeMachine("d"), outdated: true };
-    expect(sizesOf(pool.with({ deployment, machines: [makeMachine("a"), former] }))).toEqual({
+    expect(sizesOf(pool.with({ machineDeployment, machines: [makeMachine("a"), former] }))).toEqual({
       a: SMALL,
       d: SMALL,
     });
@@ -151,7 +152,7 @@ describe("a machine that goes", () => {
 test("the last status of a deleted pool lists its last machines as gone, before the finalizer is released", () => {
   const plan = twoNodes
     .deleting()
-    .with({ machines: [], deployment: undefined, isOutsideTopology: true })
+    .with({ machines: [], machineDeployment: undefined, isOutsideTopology: true })
     .after(HOUR)
     .plan();
   expect(plan).toMatchObject({

@@ -8,7 +8,7 @@ import {
   type NodePoolTransition,
 } from "../../shared/crd/node-pool.ts";
 import { formatTime } from "../../shared/program/time.ts";
-import type { CapiMachine } from "../capi/pool-state.ts";
+import type { MachineState } from "../capi/pool-state.ts";
 import type { ObservedPool } from "./observe.ts";
 
 /** Long enough for a reader that was away: what bills machines loses none of them within this time. */
@@ -54,7 +54,7 @@ export function listMachines(observed: ObservedPool, now: Date): ListedMachines 
 }
 
 function presentMachine(
-  { name, uid, node, provisioned, phase, ready, version, outdated, createdAt }: CapiMachine,
+  { name, uid, node, provisioned, phase, ready, version, outdated, createdAt }: MachineState,
   size: Size | undefined,
 ): NodePoolMachine {
   return {
@@ -78,22 +78,22 @@ function toGone(machine: NodePoolMachine, now: Date): GoneMachine {
 
 /**
  * The size of a machine that is listed for the first time: that of its template, for spec and topology may have changed since.
- * Where the template is not in the cache: of a current machine the size in the topology, once Cluster API has acted on it, else
+ * Where the template is not in the cache: of a current machine the size in the topology, once the MachineDeployment has it, else
  * that of the newest listed machine. undefined = it is not known yet from which template the machine was made.
  */
 function createSizeFinder({
   pool,
-  deployment,
+  machineDeployment,
   topologyPool,
-}: ObservedPool): (machine: CapiMachine) => Size | undefined {
+}: ObservedPool): (machine: MachineState) => Size | undefined {
   const { vcpus, memoryGB, diskGB } = pool.spec;
   const newest = (pool.status?.machines ?? [])
     .toSorted((left, right) => Date.parse(right.createdAt) - Date.parse(left.createdAt))
     .flatMap((machine) => pickSize(machine) ?? [])[0];
   const fallback = newest ?? topologyPool?.machineSize ?? { vcpus, memoryGB, diskGB };
-  const isActedOn =
-    topologyPool?.appliedHash !== undefined && topologyPool.appliedHash === deployment?.appliedHash;
-  const current = (isActedOn ? topologyPool.machineSize : undefined) ?? fallback;
+  const isPropagated =
+    topologyPool?.appliedHash !== undefined && topologyPool.appliedHash === machineDeployment?.appliedHash;
+  const current = (isPropagated ? topologyPool.machineSize : undefined) ?? fallback;
   return ({ outdated, size }) => {
     if (size !== undefined || outdated === undefined) return size;
     return outdated ? fallback : current;
@@ -121,7 +121,7 @@ export interface Replacements {
 export interface ReplaceRequest {
   annotation: string;
   node: string;
-  machine: CapiMachine | undefined;
+  machine: MachineState | undefined;
 }
 
 /**
@@ -147,7 +147,7 @@ export function followReplacements(observed: ObservedPool, now: Date): Replaceme
 }
 
 /** The nodes whose replacement annotations of the pool request. */
-export function findReplaceRequests(pool: NodePool, machines: readonly CapiMachine[]): ReplaceRequest[] {
+export function findReplaceRequests(pool: NodePool, machines: readonly MachineState[]): ReplaceRequest[] {
   return Object.keys(pool.metadata.annotations ?? {})
     .filter((annotation) => annotation.startsWith(ANNOTATION_REPLACE_PREFIX))
     .map((annotation) => {
@@ -157,8 +157,8 @@ export function findReplaceRequests(pool: NodePool, machines: readonly CapiMachi
 }
 
 /** Whether the pool has fewer machines than requested of Cluster API, so that another one will be created. */
-function lacksMachines({ deployment, machines }: ObservedPool): boolean {
-  return machines.filter((machine) => !machine.deleting).length < (deployment?.replicas ?? 0);
+function lacksMachines({ machineDeployment, machines }: ObservedPool): boolean {
+  return machines.filter((machine) => !machine.deleting).length < (machineDeployment?.replicas ?? 0);
 }
 
 function findStarted(observed: ObservedPool, recorded: readonly Replacement[], now: Date): Replacement[] {
@@ -188,7 +188,7 @@ function findStarted(observed: ObservedPool, recorded: readonly Replacement[], n
 function pairSuccessors(
   replacements: readonly Replacement[],
   last: NodePoolStatus | undefined,
-  machines: readonly CapiMachine[],
+  machines: readonly MachineState[],
 ): Replacement[] {
   const before = new Set((last?.machines ?? []).map((machine) => machine.uid));
   const assigned = replacements.map(({ successorUID, ...rest }) =>

@@ -11,9 +11,9 @@ import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Caches } from "../caches.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
 import { isDeletedBySet, isMarkedUnhealthy } from "../capi/events.ts";
-import { type CapiMachine, type DeploymentState, readDeployment, readMachines } from "../capi/pool-state.ts";
-import type { PoolDefaults } from "../capi/worker-pool.ts";
-import { readTopologyPools, type TopologyPool } from "../capi/worker-pool.ts";
+import type { MachineDeploymentState, MachineState } from "../capi/pool-state.ts";
+import { readMachineDeployment, readMachines } from "../capi/pool-state.ts";
+import { type PoolDefaults, readTopologyPools, type TopologyPool } from "../capi/worker-pool.ts";
 import { type NamespaceState, observeNamespace } from "../expiry/expiry.ts";
 import { displayNameOf, findDuplicateName, findOlderDuplicate, isSuspended } from "../identity/identity.ts";
 import { findCapi, findPoolObjects } from "../identity/ownership.ts";
@@ -35,10 +35,10 @@ export interface ObservedPool {
   /** Why its cluster does not apply it as it is specified; undefined = it does, or is itself kept from it. */
   unapplied: Problem | undefined;
   /** Undefined = Cluster API has created nothing for this pool, or has deleted it. */
-  deployment: DeploymentState | undefined;
+  machineDeployment: MachineDeploymentState | undefined;
   /** Its entry in the topology of its cluster; undefined = there is none. */
   topologyPool: TopologyPool | undefined;
-  machines: readonly CapiMachine[];
+  machines: readonly MachineState[];
   /** Cluster API has observed a topology without the pool, or has no such cluster. */
   isOutsideTopology: boolean;
   /** Cluster API has no such cluster. */
@@ -73,7 +73,7 @@ export interface ClusterOfPool {
   paused: boolean;
   controlPlaneInitialized: boolean;
   /** The version requested from Cluster API, no `v`. */
-  version: string | undefined;
+  topologyVersion: string | undefined;
   upgrading: boolean;
   /** Why it is stalled; undefined = it is not, or a part of it alone waits that no pool depends on. */
   problem: Problem | undefined;
@@ -97,10 +97,9 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
   const capi = findCapi(caches, clusterKey).capi;
   const state = capi?.state;
   const isInTopology = state?.poolNames.includes(name) === true;
-  const { deployments, sets, machines: found } = findPoolObjects(caches, clusterKey, name);
-  const deployment =
-    deployments.find(({ metadata }) => metadata.deletionTimestamp === undefined) ?? deployments[0];
-  const machines = readMachines(found, deployment, sets, caches.sizeOfTemplate).sort((left, right) =>
+  const { machineDeployments: all, sets, machines: found } = findPoolObjects(caches, clusterKey, name);
+  const machineDeployment = all.find(({ metadata }) => metadata.deletionTimestamp === undefined) ?? all[0];
+  const machines = readMachines(found, machineDeployment, sets, caches.sizeOfTemplate).sort((left, right) =>
     left.name < right.name ? -1 : 1,
   );
   return {
@@ -114,7 +113,7 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
     candidateId: pool.status?.id ?? createId(),
     cluster: observeClusterOfPool(caches.clusters.get(clusterKey), state),
     unapplied: findUnapplied(caches.clusters.get(clusterKey), name),
-    deployment: deployment && readDeployment(deployment),
+    machineDeployment: machineDeployment && readMachineDeployment(machineDeployment),
     topologyPool: readTopologyPools(capi?.object).get(name),
     machines,
     isOutsideTopology: isOutsideTopology(state, name),
@@ -157,7 +156,7 @@ function observeAutoscaler(caches: Caches, settings: PoolSettings, clusterKey: s
 export function findMissedRemediations(
   caches: { readonly events: Pick<Caches["events"], "byIndex"> },
   pool: NodePool,
-  machines: readonly CapiMachine[],
+  machines: readonly MachineState[],
 ): Set<string> {
   const present = new Set(machines.map(({ uid }) => uid));
   const gone = (pool.status?.machines ?? []).filter(({ uid }) => !present.has(uid));
@@ -184,7 +183,7 @@ export function observeClusterOfPool(
     suspended: isSuspended(cluster),
     paused: state?.paused ?? false,
     controlPlaneInitialized: state?.controlPlaneInitialized ?? false,
-    version: state?.version,
+    topologyVersion: state?.topologyVersion,
     upgrading: findCondition(cluster.status?.conditions, "Upgrading")?.status === "True",
     problem: findClusterProblem(cluster),
   };

@@ -7,7 +7,7 @@ import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules
 import { earliest, elapsedMs, remainingMs } from "../../shared/program/time.ts";
 import { listNames } from "../../shared/program/wording.ts";
 import { findFixedCount } from "../capi/pool-replicas.ts";
-import { type CapiMachine, type DeploymentState, FINALIZERS_WITHIN_MS } from "../capi/pool-state.ts";
+import { FINALIZERS_WITHIN_MS, type MachineDeploymentState, type MachineState } from "../capi/pool-state.ts";
 import { PAUSED } from "../capi/tenant-messages.ts";
 import { hashDesiredPool, type PoolDefaults } from "../capi/worker-pool.ts";
 import { displayNameOf, isDeleting } from "../identity/identity.ts";
@@ -22,22 +22,22 @@ export interface PoolProgress {
    */
   state: "absent" | "scaling" | "updating" | "rollingOut" | "unhealthy" | "converged";
   /**
-   * For a fixed pool, the number in its spec; for one that is blocked or whose count has no manager any more
+   * For a fixed pool, the number in its spec; for one that keeps what is live, or whose count has no manager any more
    * (`isCountReleased`), the number in Cluster API; for an autoscaled one that too, but its minimum at least.
    */
   desiredNodes: number;
   nodes: number;
   readyNodes: number;
   upToDateNodes: number;
-  /** Cluster API has acted on all of the specification but the number of nodes. */
-  isActedOn: boolean;
-  /** Cluster API has the present specification, whether or not it has acted on it. */
-  isSent: boolean;
+  /** The MachineDeployment and every Machine have the present specification but for the number of nodes. */
+  areMachinesUpToDate: boolean;
+  /** The MachineDeployment has it (see createHashCheck), whatever its Machines have. */
+  isPropagated: boolean;
   version: string | undefined;
   /** Machines that have been unhealthy for longer than the threshold. */
-  unhealthy: readonly CapiMachine[];
+  unhealthy: readonly MachineState[];
   /** Machines that have no node yet, the oldest first; of one second, by name. */
-  joining: readonly CapiMachine[];
+  joining: readonly MachineState[];
   /** The oldest of these has taken longer than a machine of its class may; not in a creation, where all wait for others. */
   isLate: boolean;
   /** For how many ms a deletion still counts as being passed on; undefined = no longer, or there is none. */
@@ -54,10 +54,10 @@ export interface MeasureOptions {
   /** How long a machine may take to join; undefined = none is late. */
   nodeStartupTimeoutSeconds?: number | undefined;
   poolDefaults: PoolDefaults;
-  /** See findTopologyReplicas. */
-  topologyReplicas: number | undefined;
-  /** It stays as Cluster API has it: for a quota, a duplicate name, its end date, or a part that is not applied. */
-  blocked: boolean;
+  /** See findRequestedReplicas. */
+  requestedReplicas: number | undefined;
+  /** It stays as Cluster API has it: it is blocked or, where its cluster measures it, has a part that is not applied. */
+  keepsLive: boolean;
 }
 
 /**
@@ -66,26 +66,26 @@ export interface MeasureOptions {
  */
 export function measurePool(
   pool: NodePool,
-  deployment: DeploymentState | undefined,
-  machines: readonly CapiMachine[],
-  { nodeDegradedAfterSeconds, poolDefaults, topologyReplicas, blocked, ...limits }: MeasureOptions,
+  machineDeployment: MachineDeploymentState | undefined,
+  machines: readonly MachineState[],
+  { nodeDegradedAfterSeconds, poolDefaults, requestedReplicas, keepsLive, ...limits }: MeasureOptions,
   now: Date,
 ): PoolProgress {
   const last = pool.status;
-  const desiredNodes = findDesiredNodes(pool, deployment, { topologyReplicas, blocked });
-  const hasDesiredHash = blocked ? () => true : createHashCheck(pool, poolDefaults);
+  const desiredNodes = findDesiredNodes(pool, machineDeployment, { requestedReplicas, keepsLive });
+  const hasDesiredHash = keepsLive ? () => true : createHashCheck(pool, poolDefaults);
   const upToDate = machines.filter((machine) => hasDesiredHash(machine) && !mayBeOutdated(pool, machine));
-  // What is blocked is not waited for, but no node has it.
-  const asSpecified = blocked ? upToDate.filter(({ size }) => isOfSpec(size, pool.spec)) : upToDate;
-  const fallback = deployment === undefined ? countMachines(machines) : last;
-  const nodes = deployment?.nodes ?? fallback?.nodes ?? 0;
-  const readyNodes = deployment?.readyNodes ?? fallback?.readyNodes ?? 0;
+  // A specification that is not applied is not waited for, but no node has it.
+  const asSpecified = keepsLive ? upToDate.filter(({ size }) => isOfSpec(size, pool.spec)) : upToDate;
+  const fallback = machineDeployment === undefined ? countMachines(machines) : last;
+  const nodes = machineDeployment?.nodes ?? fallback?.nodes ?? 0;
+  const readyNodes = machineDeployment?.readyNodes ?? fallback?.readyNodes ?? 0;
   const unhealthy = machines.filter((machine) => machine.unhealthy !== undefined);
-  const dueInMs = (machine: CapiMachine) =>
+  const dueInMs = (machine: MachineState) =>
     Date.parse(machine.unhealthy?.since ?? "") + nodeDegradedAfterSeconds * 1000 - now.getTime();
   const pending = unhealthy.map(dueInMs).filter((ms) => ms > 0);
-  const isSent = deployment !== undefined && hasDesiredHash(deployment);
-  const isActedOn = isSent && upToDate.length === machines.length;
+  const isPropagated = machineDeployment !== undefined && hasDesiredHash(machineDeployment);
+  const areMachinesUpToDate = isPropagated && upToDate.length === machines.length;
   const joining = machines
     .filter((machine) => machine.node === undefined && !machine.deleting)
     .sort((left, right) => compare(left.createdAt, right.createdAt) || compare(left.name, right.name));
@@ -95,21 +95,21 @@ export function measurePool(
   const deletionWaitMs = isDeleting(pool) ? findDeletionWait(pool, now) : undefined;
   return {
     state: determineState(
-      deployment,
+      machineDeployment,
       { desiredNodes, nodes, readyNodes, unhealthyNodes: unhealthy.length },
-      isActedOn,
+      areMachinesUpToDate,
     ),
     desiredNodes,
     nodes,
     readyNodes,
-    isActedOn,
-    isSent,
+    areMachinesUpToDate,
+    isPropagated,
     upToDateNodes: Math.min(
-      deployment?.upToDateNodes ?? fallback?.upToDateNodes ?? 0,
+      machineDeployment?.upToDateNodes ?? fallback?.upToDateNodes ?? 0,
       asSpecified.length < machines.length ? asSpecified.length : Infinity,
     ),
     // A pool without nodes runs no version: the last one would stay outdated once the cluster is upgraded.
-    version: deployment?.nodes === 0 ? undefined : (deployment?.version ?? last?.version),
+    version: machineDeployment?.nodes === 0 ? undefined : (machineDeployment?.version ?? last?.version),
     unhealthy: unhealthy.filter((machine) => dueInMs(machine) <= 0),
     joining,
     isLate: oldest !== undefined && elapsedMs(oldest.createdAt, now) >= startupMs,
@@ -129,24 +129,24 @@ function findDeletionWait({ metadata, status }: NodePool, now: Date): number | u
 /** The number of an autoscaled pool is its autoscaler's, but never below its minimum, also where no autoscaler runs. */
 function findDesiredNodes(
   pool: NodePool,
-  deployment: DeploymentState | undefined,
-  { topologyReplicas, blocked }: Pick<MeasureOptions, "topologyReplicas" | "blocked">,
+  machineDeployment: MachineDeploymentState | undefined,
+  { requestedReplicas, keepsLive }: Pick<MeasureOptions, "requestedReplicas" | "keepsLive">,
 ): number {
   const { spec } = pool;
-  const given = deployment?.replicas ?? spec.desiredNodes;
-  if (blocked) return given;
+  const given = machineDeployment?.replicas ?? spec.desiredNodes;
+  if (keepsLive) return given;
   return isAutoscaled(spec)
     ? Math.max(given, autoscalingRange(spec).minNodes)
-    : findFixedCount(pool, topologyReplicas);
+    : findFixedCount(pool, requestedReplicas);
 }
 
 /** Whether a machine has the size of the specification, as far as its own is known. */
-function isOfSpec(size: CapiMachine["size"], { vcpus, memoryGB, diskGB }: NodePool["spec"]): boolean {
+function isOfSpec(size: MachineState["size"], { vcpus, memoryGB, diskGB }: NodePool["spec"]): boolean {
   return size === undefined || isDeepStrictEqual(size, { vcpus, memoryGB, diskGB });
 }
 
 /** What is left of a MachineDeployment that is deleted. */
-function countMachines(machines: readonly CapiMachine[]) {
+function countMachines(machines: readonly MachineState[]) {
   const readyNodes = machines.filter(({ ready }) => ready).length;
   return { nodes: machines.length, readyNodes, upToDateNodes: readyNodes };
 }
@@ -173,7 +173,7 @@ function createHashCheck(
 }
 
 /** A pool that is being deleted waits for no rollout. */
-function mayBeOutdated(pool: NodePool, machine: CapiMachine): boolean {
+function mayBeOutdated(pool: NodePool, machine: MachineState): boolean {
   return machine.outdated !== false && pool.metadata.deletionTimestamp === undefined;
 }
 
@@ -185,16 +185,16 @@ interface Counts {
 }
 
 function determineState(
-  deployment: DeploymentState | undefined,
+  machineDeployment: MachineDeploymentState | undefined,
   { desiredNodes, nodes, readyNodes, unhealthyNodes }: Counts,
-  isActedOn: boolean,
+  areMachinesUpToDate: boolean,
 ): PoolProgress["state"] {
-  if (deployment === undefined) return "absent";
-  if (deployment.rollingOut) return "rollingOut";
-  if (deployment.replicas !== desiredNodes) return "scaling";
-  if (!isActedOn) return "updating";
+  if (machineDeployment === undefined) return "absent";
+  if (machineDeployment.rollingOut) return "rollingOut";
+  if (machineDeployment.replicas !== desiredNodes) return "scaling";
+  if (!areMachinesUpToDate) return "updating";
   if (nodes !== desiredNodes) return "scaling";
-  if (!deployment.isGenerationObserved) return "updating";
+  if (!machineDeployment.isGenerationObserved) return "updating";
   if (readyNodes >= desiredNodes) return "converged";
   return readyNodes + unhealthyNodes >= desiredNodes ? "unhealthy" : "scaling";
 }
@@ -211,7 +211,7 @@ const REJECTIONS = new Set(["RejectedByClusterAPI", "QuotaExceeded", "Unsupporte
 
 /** What keeps this pool from its desired state, of itself or of its cluster; undefined = nothing does. */
 export function findObstacle(observed: ObservedPool, progress: PoolProgress): Problem | undefined {
-  const { pool, cluster, unapplied, deployment, topologyPool } = observed;
+  const { pool, cluster, unapplied, machineDeployment, topologyPool } = observed;
   if (isDeleting(pool))
     return progress.deletionWaitMs === undefined ? findBlockedDeletion(observed) : undefined;
   if (unapplied !== undefined) return unapplied;
@@ -222,16 +222,18 @@ export function findObstacle(observed: ObservedPool, progress: PoolProgress): Pr
   const isNew = topologyPool === undefined && pool.status?.firstReadyAt === undefined;
   if (isNew && !REJECTIONS.has(problem.reason)) return undefined;
   if (topologyPool !== undefined && progress.state === "absent") return undefined;
-  const isOpen =
-    !progress.isSent || progress.state === "updating" || deployment?.replicas !== progress.desiredNodes;
+  const isScaled = machineDeployment?.replicas === progress.desiredNodes;
+  const isOpen = !progress.isPropagated || progress.state === "updating" || !isScaled;
   if (!isOpen) return undefined;
   const message = `The node pool ${displayNameOf(pool)} cannot be changed: ${problem.message}`;
   return findLostCluster(observed) ?? { reason: problem.reason, message };
 }
 
 /** Why Cluster API is not told that the pool is deleted, or does not delete it with its cluster; undefined = nothing keeps it. */
-function findBlockedDeletion({ cluster, topologyPool, deployment }: ObservedPool): Problem | undefined {
-  const problem = deployment?.deletedAt === undefined ? findBlockingProblem(cluster) : undefined;
+function findBlockedDeletion(observed: ObservedPool): Problem | undefined {
+  const { cluster, topologyPool } = observed;
+  const isPassedOn = observed.machineDeployment?.deletedAt !== undefined;
+  const problem = isPassedOn ? undefined : findBlockingProblem(cluster);
   if (cluster === undefined || problem === undefined || topologyPool === undefined) return undefined;
   const why = cluster.deleting
     ? `The node pool is deleted with the cluster ${cluster.name}.`
@@ -251,7 +253,8 @@ const LETS_POOLS_BE_APPLIED = new Set([
 function findBlockingProblem(cluster: ObservedPool["cluster"]): Problem | undefined {
   const problem = cluster?.problem;
   if (problem === undefined) return undefined;
-  return cluster?.version !== undefined && LETS_POOLS_BE_APPLIED.has(problem.reason) ? undefined : problem;
+  const isApplied = cluster?.topologyVersion !== undefined && LETS_POOLS_BE_APPLIED.has(problem.reason);
+  return isApplied ? undefined : problem;
 }
 
 /** The problem of the cluster for which this pool is not in its topology yet; undefined = none keeps it out. */

@@ -31,7 +31,7 @@ test.each([
   { what: "there is no cluster", pool: aPool().withoutCluster(), reason: "WaitingForCluster" },
   {
     what: "the control plane is not up",
-    pool: aPool().with({ deployment: undefined }),
+    pool: aPool().with({ machineDeployment: undefined }),
     reason: "WaitingForControlPlane",
   },
   {
@@ -83,9 +83,9 @@ test.each([
 
 test("counters that are missing for a moment keep their last value", () => {
   const pool = aPool().withNodes(2).reconciled();
-  const { deployment: live } = pool.observed;
+  const { machineDeployment: live } = pool.observed;
   const blank = live && { ...live, nodes: undefined, readyNodes: undefined, upToDateNodes: undefined };
-  expect(pool.with({ deployment: blank }).plan().status).toBeUndefined();
+  expect(pool.with({ machineDeployment: blank }).plan().status).toBeUndefined();
 });
 
 test("a rollout is reported as such, not as scaling", () => {
@@ -174,7 +174,7 @@ test("a change of size during an upgrade waits for the pool's turn", () => {
 
 test("a pool without nodes does not wait in an upgrade", () => {
   const empty = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 0 }).withNodes(0).reconciled();
-  const upgraded = empty.withCluster({ version: "1.35.1", controlPlaneInitialized: true });
+  const upgraded = empty.withCluster({ topologyVersion: "1.35.1", controlPlaneInitialized: true });
   expect(upgraded.condition("Reconciling")?.status ?? "False").toBe("False");
   expect(upgraded.reconciled().status()).toMatchObject({ phase: "Ready" });
   expect(upgraded.reconciled().status()).not.toHaveProperty("version");
@@ -232,11 +232,11 @@ test("an object in the wrong place is Failed with the next step, and gets no id"
 });
 
 test.each([
-  { what: "it has a MachineDeployment", change: { deployment: capiPoolWith({ desired: 0 }) } },
+  { what: "it has a MachineDeployment", change: { machineDeployment: capiPoolWith({ desired: 0 }) } },
   { what: "it has machines", change: { machines: [makeMachine("a")] } },
   { what: "Cluster API's topology still names it", change: { isOutsideTopology: false } },
 ])("a deleted pool keeps its finalizer while $what", ({ change }) => {
-  const left = { deployment: undefined, isOutsideTopology: true, ...change };
+  const left = { machineDeployment: undefined, isOutsideTopology: true, ...change };
   const plan = aPool().withNodes(2).reconciled().deleting().with(left).plan();
   expect(plan).toMatchObject({ releaseFinalizer: false, status: { phase: "Deleting" } });
   expect(JSON.stringify(plan.status?.conditions)).not.toMatch(/no nodes yet|Scaling to/);
@@ -253,31 +253,28 @@ test("a deleted pool that a finalizer of another holds shows no nodes", () => {
 });
 
 describe("a MachineDeployment that outlived Cluster API's cluster", () => {
-  const deployment = capiPoolWith({ desired: 0 });
-  const pool = aPool().deleting().with({ deployment, lacksCapiCluster: true });
+  const left = capiPoolWith({ desired: 0 });
+  const change = { machineDeployment: left, lacksCapiCluster: true };
+  const pool = aPool().deleting().with(change);
 
   test("is deleted, and its pool waits for that", () => {
     const { remove, releaseFinalizer } = pool.plan();
-    expect(remove).toMatchObject([{ verb: "delete", name: deployment.name, uid: deployment.uid }]);
+    expect(remove).toMatchObject([{ verb: "delete", name: left.name, uid: left.uid }]);
     expect(releaseFinalizer).toBe(false);
   });
 
   test("blocks its pool for at most 30 s when its own finalizers block it, without an Event to tenants", () => {
-    const held = pool.with({ deployment: { ...deployment, deletedAt: pool.now.toISOString() } });
+    const held = pool.with({ machineDeployment: { ...left, deletedAt: pool.now.toISOString() } });
     expect(held.after(29).plan()).toMatchObject({
       remove: [],
       releaseFinalizer: false,
       requeueAfterMs: 1000,
     });
-    expect(held.after(30).plan()).toMatchObject({
-      remove: [],
-      releaseFinalizer: true,
-      events: [],
-    });
+    expect(held.after(30).plan()).toMatchObject({ remove: [], releaseFinalizer: true, events: [] });
   });
 
   test.each([
-    { what: "the pool is not being deleted", fixture: aPool().with({ deployment, lacksCapiCluster: true }) },
+    { what: "the pool is not being deleted", fixture: aPool().with(change) },
     { what: "Cluster API has its cluster", fixture: pool.with({ lacksCapiCluster: false }) },
     { what: "it has machines", fixture: pool.with({ machines: [makeMachine("a")] }) },
   ])("is left alone while $what", ({ fixture }) => {

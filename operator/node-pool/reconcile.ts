@@ -3,9 +3,9 @@ import { composePlan, type MetadataChange, type Plan, type Step } from "../../sh
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import type { NodePool, NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import { machineKind } from "../capi/kinds.ts";
-import { findExpired, isExpiredPool } from "../expiry/expiry.ts";
-import { findMissingFinalizer, findMissingIdentity, hasFinalizer, isDeleting } from "../identity/identity.ts";
-import { findRemainingDeployment, findStage, NO_DEPLOYMENT } from "./deletion.ts";
+import { findExpired, isExpiredNewPool } from "../expiry/expiry.ts";
+import { findIdentityChange, findMissingFinalizer, hasFinalizer, isDeleting } from "../identity/identity.ts";
+import { findRemainingMachineDeployment, findStage, NOTHING_TO_DO } from "./deletion.ts";
 import { composePoolEvent, composePoolEvents } from "./events.ts";
 import { findReplaceRequests } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
@@ -22,16 +22,16 @@ export function reconcilePool(gathered: ObservedPool, now: Date): PoolPlan {
   const { pool } = observed;
   const deleting = isDeleting(pool);
   const isSuspended = observed.cluster?.suspended === true;
-  const remaining = deleting && !isSuspended ? findRemainingDeployment(observed, now) : NO_DEPLOYMENT;
+  const remaining = deleting && !isSuspended ? findRemainingMachineDeployment(observed, now) : NOTHING_TO_DO;
   if (deleting && (isFullyDeleted(observed) || remaining.isStuck)) return release(observed, now);
   const identityProblem = findPoolIdentityProblem(observed);
   const problem = identityProblem ?? (deleting ? undefined : observed.blocker);
   const { status, progress, requeueAfterMs } = composePoolStatus(observed, problem, now);
   const changed = isDeepStrictEqual(status, ownPoolStatus(pool.status)) ? undefined : status;
-  const isServed = !deleting && identityProblem === undefined;
-  const replacements = isServed && !isSuspended ? planReplacements(observed) : NO_REPLACEMENTS;
+  const isReconciled = !deleting && identityProblem === undefined;
+  const replacements = isReconciled && !isSuspended ? planReplacements(observed) : NO_REPLACEMENTS;
   return composePlan({
-    metadata: isServed ? findMetadataChange(observed, replacements) : planFinalizer(observed),
+    metadata: isReconciled ? findMetadataChange(observed, replacements) : planFinalizer(observed),
     remove: [...replacements.remove, ...remaining.remove],
     status: changed,
     events: changed === undefined ? [] : composePoolEvents(observed, changed, findStage(observed, progress)),
@@ -41,9 +41,9 @@ export function reconcilePool(gathered: ObservedPool, now: Date): PoolPlan {
 
 /** A pool that is not made because its end date has passed is blocked by that. */
 function withExpiry(observed: ObservedPool, now: Date): ObservedPool {
-  const { pool, topologyPool, deployment, machines } = observed;
-  const isThere = deployment !== undefined || machines.length > 0;
-  if (isThere || !isExpiredPool(pool, topologyPool, now)) return observed;
+  const { pool, topologyPool, machineDeployment, machines } = observed;
+  const isThere = machineDeployment !== undefined || machines.length > 0;
+  if (isThere || !isExpiredNewPool(pool, topologyPool, now)) return observed;
   return { ...observed, blocker: findExpired("node pool", pool, now) };
 }
 
@@ -51,8 +51,8 @@ function withExpiry(observed: ObservedPool, now: Date): ObservedPool {
  * Whether nothing is left of a deleted pool: Cluster API has observed a topology without it, and its MachineDeployment and
  * Machines are deleted. Reusing the name earlier would leak Cluster API's health checks.
  */
-function isFullyDeleted(observed: ObservedPool): boolean {
-  return observed.isOutsideTopology && observed.deployment === undefined && observed.machines.length === 0;
+function isFullyDeleted({ isOutsideTopology, machineDeployment, machines }: ObservedPool): boolean {
+  return isOutsideTopology && machineDeployment === undefined && machines.length === 0;
 }
 
 /** The last status of a pool says when its last machines were deleted, and that it has no nodes. */
@@ -76,9 +76,9 @@ function findMetadataChange(
 ): MetadataChange | undefined {
   const { pool, organization } = observed;
   if (organization.kind !== "known") return undefined;
-  const missing = findMissingIdentity(pool, organization.id, observed.candidateId);
-  const dropAnnotations = [...(missing?.dropAnnotations ?? []), ...handled];
-  return dropAnnotations.length === 0 ? missing : { ...missing, dropAnnotations, events };
+  const change = findIdentityChange(pool, organization.id, observed.candidateId);
+  const dropAnnotations = [...(change?.dropAnnotations ?? []), ...handled];
+  return dropAnnotations.length === 0 ? change : { ...change, dropAnnotations, events };
 }
 
 function planFinalizer({ pool, organization }: ObservedPool): MetadataChange | undefined {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { NodePoolStatus } from "../../shared/crd/node-pool.ts";
-import type { CapiMachine } from "../capi/pool-state.ts";
+import type { MachineState } from "../capi/pool-state.ts";
 import { composePoolEvents } from "./events.ts";
 import type { ObservedPool } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
@@ -8,7 +8,7 @@ import { aPool, hashOfPool } from "./testing.ts";
 
 const NOW = new Date("2026-03-01T12:00:00Z");
 
-function machine(name: string, rest: Partial<CapiMachine> = {}): CapiMachine {
+function machine(name: string, rest: Partial<MachineState> = {}): MachineState {
   return {
     name,
     uid: `uid-${name}`,
@@ -35,12 +35,12 @@ const young = { createdAt: "2026-03-01T11:59:59Z" };
 const joining = { ...young, node: undefined };
 
 /** Reconciles a pool of two nodes with each of these observations; each reconcile reads the status of the last. */
-function reconcileWith(...observations: (readonly CapiMachine[] | Partial<ObservedPool>)[]) {
+function reconcileWith(...observations: (readonly MachineState[] | Partial<ObservedPool>)[]) {
   let status: NodePoolStatus | undefined;
   let steps: string[] = [];
   for (const observation of observations) {
     const change = Array.isArray(observation)
-      ? { machines: observation as CapiMachine[] }
+      ? { machines: observation as MachineState[] }
       : (observation as Partial<ObservedPool>);
     const { observed } = aPool({ desiredNodes: 2 }).withNodes(2).with(change);
     const pool = { ...observed.pool, ...(status && { status }) };
@@ -146,7 +146,7 @@ describe("no node was replaced", () => {
   const [one, two] = [machine("one"), machine("two")];
   const small = aPool({ desiredNodes: 1 }).withNodes(1).observed;
 
-  test.each<[string, (readonly CapiMachine[] | Partial<ObservedPool>)[]]>([
+  test.each<[string, (readonly MachineState[] | Partial<ObservedPool>)[]]>([
     ["by a scale-down", [[one, two], [one]]],
     ["by a scale-up", [[one], [one, machine("new", young)]]],
     [
@@ -186,7 +186,7 @@ describe("no node was replaced", () => {
 
 describe("a requested replacement", () => {
   const [one, two] = [machine("one"), machine("two")];
-  const withRequest = (machines: CapiMachine[], node = "node-two"): Partial<ObservedPool> => {
+  const withRequest = (machines: MachineState[], node = "node-two"): Partial<ObservedPool> => {
     const { pool } = aPool({ desiredNodes: 2 }).observed;
     const annotations = { [`replace.cloud.marina.dev/${node}`]: "request" };
     return { pool: { ...pool, metadata: { ...pool.metadata, annotations } }, machines };

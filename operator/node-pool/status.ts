@@ -18,7 +18,7 @@ import {
   nodePoolConditionTypes,
 } from "../../shared/crd/node-pool.ts";
 import { earliest, formatTime } from "../../shared/program/time.ts";
-import { findTopologyReplicas, isCountUnmanaged } from "../capi/pool-replicas.ts";
+import { findRequestedReplicas, isCountUnmanaged } from "../capi/pool-replicas.ts";
 import { decideProtection, findExpiryHeld, findExpiryWaitMs } from "../expiry/expiry.ts";
 import { findIdentityProblem, isDeleting, readIdentity } from "../identity/identity.ts";
 import { decidePoolConditions, type PoolCondition, poolCondition } from "./conditions.ts";
@@ -38,12 +38,12 @@ export function composePoolStatus(
   problem: Problem | undefined,
   now: Date,
 ): { status: NodePoolStatus; progress: PoolProgress; requeueAfterMs: number | undefined } {
-  const { pool } = observed;
+  const { pool, machineDeployment } = observed;
   const last = pool.status;
-  const blocked = observed.blocker !== undefined;
-  const topologyReplicas = findTopologyReplicas(observed.topologyPool, observed.deployment?.replicas);
-  const options = { ...observed, topologyReplicas, blocked };
-  const progress = measurePool(pool, observed.deployment, observed.machines, options, now);
+  const keepsLive = observed.blocker !== undefined;
+  const requestedReplicas = findRequestedReplicas(observed.topologyPool, machineDeployment?.replicas);
+  const options = { ...observed, requestedReplicas, keepsLive };
+  const progress = measurePool(pool, machineDeployment, observed.machines, options, now);
   const generation = pool.metadata.generation ?? 0;
   const conditions = setConditions<NodePoolConditionType>(
     last?.conditions ?? [],
@@ -59,7 +59,7 @@ export function composePoolStatus(
   const firstReadyAt = last?.firstReadyAt ?? (isReady ? formatTime(now) : undefined);
   const reportWaitMs = findReportWaitMs(observed, conditions, now);
   const message = composeMessage(conditions, reportWaitMs === undefined);
-  const selector = observed.deployment?.selector ?? last?.selector;
+  const selector = machineDeployment?.selector ?? last?.selector;
   const replacements = followReplacements(observed, now);
   const listed = listMachines(observed, now);
   const happened = [...replacements.done, ...findTransitions(last, conditions, firstReadyAt)];
@@ -68,7 +68,7 @@ export function composePoolStatus(
     ...composeId(observed),
     conditions,
     phase: summarizePoolPhase(conditions),
-    ...(isCountUnmanaged(pool, topologyReplicas) && { countUnmanaged: true }),
+    ...(isCountUnmanaged(pool, requestedReplicas) && { countUnmanaged: true }),
     nodes: progress.nodes,
     readyNodes: progress.readyNodes,
     upToDateNodes: progress.upToDateNodes,
@@ -109,9 +109,10 @@ export function findPoolIdentityProblem({
   pool,
   organization,
   olderDuplicate,
-  deployment,
+  machineDeployment,
 }: ObservedPool): Problem | undefined {
-  return findIdentityProblem(organization, olderDuplicate, readIdentity(pool, deployment !== undefined));
+  const identity = readIdentity(pool, machineDeployment !== undefined);
+  return findIdentityProblem(organization, olderDuplicate, identity);
 }
 
 /** The id, once it is accepted: of a pool with another one's identity it is none. */

@@ -13,7 +13,7 @@ test("of a suspended cluster no node is replaced, no leftover removed, and a cha
     reason: "Suspended",
     message: "The new settings wait: the cluster is suspended.",
   });
-  const left = { deployment: pool.observed.deployment, lacksCapiCluster: true, machines: [] };
+  const left = { machineDeployment: pool.observed.machineDeployment, lacksCapiCluster: true, machines: [] };
   expect(pool.deleting().with(left).plan()).toMatchObject({ remove: [], releaseFinalizer: false });
   expect(pool.deleting().condition("Ready")?.message).toContain("Deletion waits");
 });

@@ -2,7 +2,7 @@ import type { Plan } from "../../shared/controller/plan.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { DEFAULT_NODES, type NodePoolSpec, type NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import type { ManagedFieldsEntry } from "../../shared/kube/kind.ts";
-import type { CapiMachine } from "../capi/pool-state.ts";
+import type { MachineState } from "../capi/pool-state.ts";
 import {
   capiPoolWith,
   changeMetadata,
@@ -20,7 +20,7 @@ import { reconcilePool } from "./reconcile.ts";
 
 export { capiPoolWith, hashOfPool, makeMachine, ORG, POOL_ID } from "../testing.ts";
 
-export const UPGRADING = { upgrading: true, version: "1.35.1", controlPlaneInitialized: true };
+export const UPGRADING = { upgrading: true, topologyVersion: "1.35.1", controlPlaneInitialized: true };
 
 /**
  * A pool of a cluster whose control plane is not up, which the operator has taken in. Each verb returns another one.
@@ -33,7 +33,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     suspended: false,
     paused: false,
     controlPlaneInitialized: false,
-    version: "1.34.2",
+    topologyVersion: "1.34.2",
     upgrading: false,
     problem: undefined,
   };
@@ -46,7 +46,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     candidateId: POOL_ID,
     cluster,
     unapplied: undefined,
-    deployment: undefined,
+    machineDeployment: undefined,
     topologyPool: undefined,
     machines: [],
     isOutsideTopology: true,
@@ -110,7 +110,7 @@ export class PoolFixture {
 
   withCapi(counts: Parameters<typeof capiPoolWith>[0]): PoolFixture {
     return this.withCluster({ controlPlaneInitialized: true }).with({
-      deployment: capiPoolWith({ applied: hashOfPool(this.observed.pool.spec), ...counts }),
+      machineDeployment: capiPoolWith({ applied: hashOfPool(this.observed.pool.spec), ...counts }),
       isOutsideTopology: false,
     });
   }
@@ -126,7 +126,7 @@ export class PoolFixture {
     return this.with({ machines: [machine] });
   }
 
-  withMachine(machine: Partial<CapiMachine>): PoolFixture {
+  withMachine(machine: Partial<MachineState>): PoolFixture {
     return this.with({ machines: [{ ...makeMachine("odd"), ...machine }] });
   }
 

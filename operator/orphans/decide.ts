@@ -3,11 +3,11 @@ import type { JsonPatchOperation } from "../../shared/kube/client.ts";
 import type { Kind, KubeObject, ObjectMeta, OwnerReference } from "../../shared/kube/kind.ts";
 import {
   LABEL_CAPI_DEPLOYMENT,
+  MACHINE_DEPLOYMENT_FINALIZERS,
   MACHINE_SET_FINALIZERS,
   machineDeploymentKind,
   machineKind,
   machineSetKind,
-  REGISTRATION_FINALIZERS,
 } from "../capi/kinds.ts";
 
 /**
@@ -47,12 +47,14 @@ export function decideOrphans(objects: WorkerObjects): Orphans {
     return { remove, found: freeMachines.length > 0 || sets.length > 0 };
   }
   const freeSets = sets.filter(({ metadata }) => !isOwner(metadata, machineSetKind, machines));
-  const freeDeployments = machineDeployments.filter(
+  const freeMachineDeployments = machineDeployments.filter(
     ({ metadata }) => !isOwner(metadata, machineDeploymentKind, machineSets),
   );
   const remove = [
     ...freeSets.flatMap((set) => removeObject(machineSetKind, set, MACHINE_SET_FINALIZERS)),
-    ...freeDeployments.flatMap((it) => removeObject(machineDeploymentKind, it, REGISTRATION_FINALIZERS)),
+    ...freeMachineDeployments.flatMap((it) =>
+      removeObject(machineDeploymentKind, it, MACHINE_DEPLOYMENT_FINALIZERS),
+    ),
   ];
   return { remove, found: sets.length > 0 || machineDeployments.length > 0 };
 }

@@ -46,14 +46,14 @@ export async function publishUnrecorded(
   { caches, client, platformNamespace: namespace, log, ...deps }: UnrecordedDeps,
   { client: writer, fieldManager, signal }: RunContext,
 ): Promise<ReconcileResult> {
-  const live = await client.get(configMapKind, namespace, UNRECORDED_CONFIG_MAP, { signal });
-  const data = writeUnrecorded(decideUnrecorded(caches, readPublished(live, log), deps.now()));
-  const before = live?.data ?? writeUnrecorded([]);
+  const found = await client.get(configMapKind, namespace, UNRECORDED_CONFIG_MAP, { signal });
+  const data = writeUnrecorded(decideUnrecorded(caches, readPublished(found, log), deps.now()));
+  const before = found?.data ?? writeUnrecorded([]);
   if (data[UNRECORDED_KEY] !== before[UNRECORDED_KEY]) {
-    const resourceVersion = live?.metadata.resourceVersion;
+    const resourceVersion = found?.metadata.resourceVersion;
     const metadata = { name: UNRECORDED_CONFIG_MAP, namespace, ...(resourceVersion && { resourceVersion }) };
     const desired = { apiVersion: "v1", kind: "ConfigMap", metadata, data };
-    const written = live === undefined ? asNew(desired) : desired;
+    const written = found === undefined ? asNew(desired) : desired;
     await writer.apply(configMapKind, written, { fieldManager, force: true, signal });
   }
   return { requeueAfterMs: RECHECK_AFTER_MS };

@@ -130,14 +130,14 @@ export async function syncClusterProfile(
   const step = planStep(namespace, name, desired);
   const ofProfiles = { ...context, kind: step.kind };
   try {
-    const live = await client.get(clusterProfileKind, namespace, name, { signal: context.signal });
-    const isOwn = live?.spec.clusterManager.name === GROUP;
+    const found = await client.get(clusterProfileKind, namespace, name, { signal: context.signal });
+    const isOwn = found?.spec.clusterManager.name === GROUP;
     if (step.verb === "delete") {
-      const { uid } = live?.metadata ?? {};
-      if (isOwn) await applyPlan(ofProfiles, live, composePlan({ remove: [{ ...step, uid }] }));
+      const { uid } = found?.metadata ?? {};
+      if (isOwn) await applyPlan(ofProfiles, found, composePlan({ remove: [{ ...step, uid }] }));
       return;
     }
-    if (desired === undefined || (isOwn && isUpToDate(live, desired))) return;
+    if (desired === undefined || (isOwn && isUpToDate(found, desired))) return;
     const object = { ...step.object, metadata: { namespace, name } };
     const write = [{ ...step, isNew: !isOwn }];
     await applyPlan(ofProfiles, object, composePlan({ write, status: desired.status }));

@@ -61,7 +61,7 @@ interface ThrottleState {
    * Counters that are not written yet, since when they have had these values, and since when they differ from the
    * written ones.
    */
-  unchanged: { counters: unknown; sinceMs: number; differSinceMs: number } | undefined;
+  pendingCounters: { counters: unknown; sinceMs: number; differSinceMs: number } | undefined;
   touchedAtMs: number;
 }
 
@@ -82,7 +82,7 @@ export function createStatusThrottle({
       if (now - touchedAtMs < CAUSES_EVERY_MS) break;
       states.delete(other);
     }
-    const state = states.get(key) ?? { writtenAtMs: undefined, unchanged: undefined, touchedAtMs: now };
+    const state = states.get(key) ?? { writtenAtMs: undefined, pendingCounters: undefined, touchedAtMs: now };
     state.touchedAtMs = now;
     states.delete(key);
     states.set(key, state);
@@ -93,7 +93,7 @@ export function createStatusThrottle({
     limit(key, last, plan) {
       const known = states.get(key);
       if (plan.status === undefined) {
-        if (known !== undefined) known.unchanged = undefined;
+        if (known !== undefined) known.pendingCounters = undefined;
         return plan;
       }
       const now = nowMs();
@@ -106,7 +106,7 @@ export function createStatusThrottle({
     noteApplied(key, { status }) {
       if (status === undefined) return;
       const now = nowMs();
-      Object.assign(touch(key, now), { writtenAtMs: now, unchanged: undefined });
+      Object.assign(touch(key, now), { writtenAtMs: now, pendingCounters: undefined });
     },
   };
 }
@@ -129,11 +129,11 @@ function findWaitMs(
   if (isSame((status) => status)) {
     // Counters alone: once they have not changed for 20 s, after 40 s at the latest; during a creation not at all.
     if (isBeingCreated) return undefined;
-    const isUnchanged = isDeepStrictEqual(state.unchanged?.counters, after.counters);
-    const { sinceMs = now, differSinceMs = now } = state.unchanged ?? {};
-    state.unchanged = { counters: after.counters, sinceMs: isUnchanged ? sinceMs : now, differSinceMs };
+    const isUnchanged = isDeepStrictEqual(state.pendingCounters?.counters, after.counters);
+    const { sinceMs = now, differSinceMs = now } = state.pendingCounters ?? {};
+    state.pendingCounters = { counters: after.counters, sinceMs: isUnchanged ? sinceMs : now, differSinceMs };
     return Math.min(
-      remaining(state.unchanged.sinceMs, DETAILS_EVERY_MS, now),
+      remaining(state.pendingCounters.sinceMs, DETAILS_EVERY_MS, now),
       remaining(differSinceMs, COUNTERS_WITHIN_MS, now),
     );
   }

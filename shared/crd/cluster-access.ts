@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineKind, type ObjectMeta } from "../kube/kind.ts";
 import { conditionsSchema } from "./conditions.ts";
 import { integer, objectName, statusGenerationSchema, timestamp } from "./fields.ts";
-import { findRestoredAt, identityOf } from "./identity.ts";
+import { findRestoredAt, identityStateOf } from "./identity.ts";
 import { ANNOTATION_IDENTITY, GROUP, UUID_PATTERN, VERSION } from "./names.ts";
 import { type TransitionRule, withRules } from "./rule.ts";
 
@@ -151,7 +151,7 @@ export function hasConfirmation(access: Pick<ClusterAccess, "metadata">): boolea
 export function confirmationOf(access: ClusterAccess): "confirmed" | "unconfirmed" | "refused" {
   if (hasConfirmation(access)) return "confirmed";
   if (isIssued(access) && findRestoredAt(access) === undefined) return "confirmed";
-  const state = identityOf(access);
+  const state = identityStateOf(access);
   if (state === "refused") return "refused";
   const isNew = state === "new" || (state === "none" && !namesPerson(access.spec.subject));
   return isNew && !isIssued(access) ? "confirmed" : "unconfirmed";

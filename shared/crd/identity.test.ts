@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createId } from "../program/id.ts";
-import { identityOf, idOf } from "./identity.ts";
+import { identityStateOf, idOf } from "./identity.ts";
 import { ANNOTATION_IDENTITY, LABEL_ID } from "./names.ts";
 
 const ID = createId();
@@ -47,15 +47,15 @@ test.each([
   { what: "whose id is refused", metadata: came("refused"), state: "refused" },
   { what: "with a value that is no confirmation", metadata: came(`yes ${UID}`), state: "unconfirmed" },
 ])("an object $what is $state", ({ metadata, state }) => {
-  expect(identityOf({ metadata: { name: "shop", uid: UID, ...metadata } })).toBe(state);
+  expect(identityStateOf({ metadata: { name: "shop", uid: UID, ...metadata } })).toBe(state);
 });
 
 test("an object whose status has its id is accepted whatever it says, and keeps the id without the label", () => {
   const object = { metadata: { name: "shop", annotations: confirmation("refused") }, status: { id: ID } };
-  expect(identityOf(object)).toBe("accepted");
+  expect(identityStateOf(object)).toBe("accepted");
   expect(idOf(object)).toBe(ID);
 });
 
 test("a confirmation without the uid counts for no object that has none either", () => {
-  expect(identityOf({ metadata: { name: "shop", ...came("known undefined") } })).toBe("unconfirmed");
+  expect(identityStateOf({ metadata: { name: "shop", ...came("known undefined") } })).toBe("unconfirmed");
 });

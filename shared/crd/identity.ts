@@ -50,7 +50,7 @@ export type IdentityState =
  * the uid of its object. Only a create by REST, which knows no uid yet, has `new` alone: admission allows that to
  * Marina's programs, with an id as young as the object (`MADE_WITHIN_MS`).
  */
-export function identityOf(object: Identified): IdentityState {
+export function identityStateOf(object: Identified): IdentityState {
   const { labels, annotations, uid } = object.metadata;
   if (idInStatus(object) !== undefined) return "accepted";
   const confirmation = annotations?.[ANNOTATION_IDENTITY];

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { findCondition } from "../../../shared/controller/conditions.ts";
 import { EXPIRED } from "../../../shared/crd/conditions.ts";
 import { isExpired } from "../../../shared/crd/fields.ts";
-import { findRestoredAt, identityOf } from "../../../shared/crd/identity.ts";
+import { findRestoredAt, identityStateOf } from "../../../shared/crd/identity.ts";
 import type { NewSystemEvent } from "../../events/feed.ts";
 import type { ProjectedObject } from "../../resources/project/index.ts";
 
@@ -37,7 +37,7 @@ export function isDue(object: Deletable, now: Date): boolean {
   if (spec.deletionProtection === true) return false;
   const createdMs = Date.parse(metadata.creationTimestamp ?? "");
   if (createdMs < Date.parse(spec.expiresAt ?? "")) return true;
-  if (findRestoredAt(object) !== undefined || !["accepted", "new"].includes(identityOf(object))) return false;
+  if (findRestoredAt(object) || !["accepted", "new"].includes(identityStateOf(object))) return false;
   const isObserved = (status?.observedGeneration ?? -1) >= (metadata.generation ?? 0);
   return isObserved && findCondition(status?.conditions, "Stalled")?.reason !== EXPIRED;
 }

@@ -1,5 +1,5 @@
 import type { Cluster } from "../../../shared/crd/cluster.ts";
-import { identityOf, idOf } from "../../../shared/crd/identity.ts";
+import { identityStateOf, idOf } from "../../../shared/crd/identity.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import { findNamespaceOrganization } from "../../../shared/crd/organization.ts";
 import type { Namespace } from "../../../shared/kube/core-kinds.ts";
@@ -48,6 +48,6 @@ export function projectNodePool(caches: Caches, pool: NodePool): ProjectedObject
 
 /** The id of a cluster; undefined while the records have not confirmed that it has it, and where they refused it. */
 export function findConfirmedId(cluster: Cluster): string | undefined {
-  const state = identityOf(cluster);
+  const state = identityStateOf(cluster);
   return state === "unconfirmed" || state === "refused" ? undefined : idOf(cluster);
 }

@@ -2,7 +2,7 @@ import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import {
   type ConfirmationResult,
   composeConfirmation,
-  identityOf,
+  identityStateOf,
   idOf,
 } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_IDENTITY, MANAGER_APISERVER } from "../../../shared/crd/names.ts";
@@ -39,7 +39,7 @@ export function decideConfirmation(came: RecordedPlace, known: KnownOfId): Confi
  * confirmation is decided: the projection makes the record that decides.
  */
 export function needsConfirmation(object: Cluster | NodePool): boolean {
-  return identityOf(object) === "unconfirmed";
+  return identityStateOf(object) === "unconfirmed";
 }
 
 /**
@@ -71,7 +71,7 @@ function hasIdFirst(
 ): boolean {
   const isSame = other.metadata.uid === object.metadata.uid;
   if (isSame || findOrgId(caches, other.metadata.namespace) === undefined) return false;
-  const state = identityOf(other);
+  const state = identityStateOf(other);
   return state === "unconfirmed" ? isOlder(other.metadata, object.metadata) : state !== "refused";
 }
 

@@ -106,7 +106,7 @@ const ID = `variables.labels[${quote(LABEL_ID)}]`;
 const ID_OF_EARLIEST = `'0' + '%x'.format([int(timestamp(object.metadata.creationTimestamp)) * 1000 - ${MADE_WITHIN_MS}])`;
 const IS_OLDER_ID = `(!${ID}.matches('^[0-9a-f]{8}-[0-9a-f]{4}-7') || ${ID}.replace('-', '').substring(0, 12) < ${ID_OF_EARLIEST})`;
 
-/** A new object says that it is made with its id (`identityOf`). With an older id, as one from a backup, it waits all the same. */
+/** A new object says that it is made with its id (`identityStateOf`). With an older id, as one from a backup, it waits all the same. */
 export const MAKES_ID = `${CREATES} && ${quote(ANNOTATION_IDENTITY)} in variables.annotations && variables.annotations[${quote(ANNOTATION_IDENTITY)}] == 'new' && !(${quote(LABEL_ID)} in variables.labels && ${IS_OLDER_ID})`;
 
 const HELD_FINALIZER = `${quote(FINALIZER)} in variables.finalizersBefore`;
