@@ -16,7 +16,7 @@ export interface Deps {
   db: Database;
   /** Over a pool of its own, for reads of what a caller may do. */
   rightsDb: Database;
-  /** A third pool, of plain tagged queries: advisory locks, LISTEN, slow jobs. */
+  /** Over another pool, plain tagged queries: advisory locks, LISTEN, slow jobs. */
   sql: Sql;
   /** A handler's takes the share of its tenant, and the calls of a read or dry run end with the request. */
   kube: KubeClient;

@@ -70,8 +70,8 @@ async function findDownloads(
 }
 
 /**
- * Revokes what is pending in an organization, after the commit that requested it. Waits 5 s at most, and does not
- * throw: the job does what is left.
+ * Revokes what is pending in an organization, after the commit that requested it. Waits 5 s at most, in which the request keeps
+ * its slot, for these writes take none; and does not throw: the job does what is left.
  */
 export async function revokePending(deps: Deps, orgId: string): Promise<void> {
   const work = runRevocations(deps, { orgId }).catch((error: unknown) => logFailure(deps, { orgId }, error));

@@ -27,7 +27,8 @@ export function newEvent<Data extends z.ZodType>(
 /**
  * Writes events in the transaction of the state that causes them, and locks nothing. Each lists the enabled webhooks that subscribe
  * to its type in its organization (`subscribed_webhooks`, a SQL function, migration 0014); after the commit the deliverer
- * (`runFanOut`) makes a delivery for each of these, which is sent at least once, unless it is cancelled with its webhook.
+ * (`runFanOut`) makes a delivery for each of these that is not deleted by then. It is sent at least once, unless it is cancelled
+ * before, because its webhook is deleted or stays disabled.
  */
 export async function emitWebhookEvents(tx: Queryable, events: readonly NewWebhookEvent[]): Promise<void> {
   if (events.length === 0) return;

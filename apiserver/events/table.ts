@@ -87,7 +87,7 @@ export const webhookEvents = pgTable(
     body: text().notNull(),
     occurredAt: time("occurred_at").notNull(),
     createdAt: time("created_at").notNull().defaultNow(),
-    /** The webhooks that subscribed when it happened, until their deliveries are made; null from then on. */
+    /** The webhooks that subscribed when it was written, until their deliveries are made; null afterwards, and where none did. */
     pendingWebhookIds: uuid("pending_webhook_ids").array(),
   },
   (table) => [

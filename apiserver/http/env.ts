@@ -9,11 +9,11 @@ export interface RequestInput {
   query: unknown;
 }
 
-/** The variables of a request; the comment of each begins with what sets it. */
+/** The variables of a request: `observe` sets the first four; the comment of another one begins with what sets it. */
 export interface HttpEnv {
   Bindings: Partial<HttpBindings>;
   Variables: {
-    /** observe */
+    /** Made here, for this request alone. */
     requestId: string;
     /** The X-Request-Id that the client sent: any text of its choice, also one that it has sent before. */
     clientRequestId: string | undefined;

@@ -18,7 +18,7 @@ import type { Author } from "../http/authentication/principal.ts";
  * Writes of custom resources that are about to be made, a row per object: each is committed before the object is written, under
  * the organization's row lock where it takes a name or a quota, and removed in the transaction that writes the object's
  * projection and audit row. Until then it is the reservation of the object's name and of its share of the quotas. A row that
- * stays was left by a crash.
+ * stays was left by a crash or by a write whose outcome is unknown.
  */
 export const writeIntents = pgTable(
   "write_intents",
@@ -32,7 +32,7 @@ export const writeIntents = pgTable(
     objectId: uuid("object_id").notNull(),
     /** Within which names are unique: the organization of a cluster, the cluster of anything else. The column has an older name. */
     parentId: uuid("scope").notNull(),
-    /** The name that the object takes, in lower case. */
+    /** The display name that the object takes, in lower case; `name` is metadata.name. */
     nameKey: text("name_key"),
     /**
      * What the object uses of the quotas after the write, not just what it grows by; an object that is also projected

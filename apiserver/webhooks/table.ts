@@ -18,7 +18,7 @@ import { webhookEvents } from "../events/table.ts";
 import { organizations } from "../organizations/table.ts";
 
 const bytes = customType<{ data: Buffer }>({ dataType: () => "bytea" });
-/** A foreign key of webhooks alone: each insert of what events bring would find and lock the organization's row, which writes it. */
+/** Only `webhooks` has a foreign key: each insert of a delivery or an attempt would lock the organization's row, which writes it. */
 const orgId = () => uuid("org_id").notNull();
 
 /**
@@ -58,7 +58,7 @@ export const webhooks = pgTable(
     /** Null also when its tenant disabled it. */
     disabledReason: text("disabled_reason", { enum: DISABLED_REASONS }),
     disabledAt: time("disabled_at"),
-    /** When it is deleted; after the deletion of its organization in the future: pending deliveries are still sent. */
+    /** When it was deleted, or will be: the deletion of its organization sets a later time, until which deliveries are sent. */
     deletedAt: time("deleted_at"),
     /** Rises with every change of the settings; the record's entity tag. */
     version: integer().notNull().default(1),

@@ -209,7 +209,7 @@ async function authorizeCaller(
   const membership = await authorize(router.access, operation.access, principal, orgId);
   c.set("membership", membership);
   if (operation.access === "platform-admin") await router.recordStaffUse(principal.userId);
-  // A deletion adds no more to the audit log than what was made before, and takes rights away.
+  // The limit of changes does not count DELETE, which adds no more to the audit log than was made before, and takes rights away.
   const isChange = ["post", "put"].includes(operation.method) && c.req.query("dry_run") !== "true";
   if (membership !== undefined)
     router.limiter.countInOrganization(membership.orgId, c, isChange ? principal.userId : undefined);

@@ -33,12 +33,12 @@ export interface Caller<C = unknown> {
   author: Author;
   /**
    * Confirms the right to this request, as the first statement of its change's transaction, which then holds the lock of the
-   * organization's row. Throws what `confirmAccess` throws. Of the platform's staff, whose role was checked when it came, it
-   * confirms that the token has not ended, and the organization in the path is neither deleted nor being deleted; for what outlives
-   * the organization, or is outside one, the token alone.
+   * organization's row. Throws what `confirmAccess` throws. Of the platform's staff, whose role was checked when the request came,
+   * it confirms that the token has not ended, and the organization in the path is neither deleted nor being deleted; for what
+   * outlives the organization, or is outside one, the token alone.
    */
   confirm: (tx: Transaction) => Promise<C>;
-  /** The request that waits for the change; undefined for one that follows from a request (`asAuthorized`): none waits. */
+  /** The request that makes the change; undefined where none does (`asAuthorized`). */
   request: TenantRequest | undefined;
 }
 
@@ -68,7 +68,7 @@ async function beginWhileClientWaits<T>(
     },
   };
   return forTenant(db, clientContext).transaction((tx) => {
-    // Asked again, for the wait for a connection, which follows that for the tenant's share, does not end with the request.
+    // Asked again: the wait for the tenant's share ends with the request, that for a connection, which follows it, does not.
     if (request.isEnded) throw clientDisconnected(request.ended.reason);
     request.detachFromClient?.();
     return run(tx);
@@ -76,8 +76,8 @@ async function beginWhileClientWaits<T>(
 }
 
 /**
- * The caller for a change that follows from a request, which was authorized before. Nothing is confirmed and no row is
- * locked, so the change must take no quota.
+ * The caller for a change that no request makes: one that follows from a request, which was authorized before, or one of a job
+ * (`systemAuthor`). Nothing is confirmed and no row is locked, so the change must take no quota.
  */
 export function asAuthorized(author: Author): Caller {
   return { author, confirm: async () => undefined, request: undefined };
@@ -142,7 +142,7 @@ interface SignedInCall<P, Q, B, C = unknown, D = unknown> {
   /** Waits until a response that takes long to make may be made; see RunningRequest. Throws 429. */
   acquireComputation: () => Promise<void>;
   author: Author;
-  /** Who changes something: `confirm` comes first in every transaction that `transact` and `change` do not make. */
+  /** Who changes something: `confirm` comes first in a transaction that commits a change or its intent; `transact` and `change` call it. */
   caller: Caller<C>;
   /**
    * Runs a POST whose effect lies in Postgres, at most once per Idempotency-Key: the caller's right is confirmed, then

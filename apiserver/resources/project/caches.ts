@@ -8,8 +8,8 @@ import type { Store } from "../../../shared/kube/store.ts";
 import { type ProjectedObject, toProjectedCluster, toProjectedNodePool } from "./project.ts";
 
 /**
- * The projector's caches of the Kubernetes API. `namespaces` is indexed by INDEX_ORGANIZATION, the others by
- * "namespace".
+ * The projector's caches of the Kubernetes API. `namespaces` is indexed by INDEX_ORGANIZATION, the others by "namespace", and
+ * `nodePools` also by "cluster".
  */
 export interface Caches {
   namespaces: Store<Namespace>;

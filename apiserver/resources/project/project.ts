@@ -33,7 +33,7 @@ interface Projected<Kind extends KubeObject> {
   displayName: string;
   resourceVersion: bigint;
   updatedAt: Date;
-  /** Managers of its spec fields other than REST. */
+  /** Managers of its spec fields other than Marina's programs. */
   externalWriters: ExternalWriter[];
   object: Kind;
 }
@@ -244,7 +244,7 @@ export interface ExternalWriter {
   fields: string[];
 }
 
-/** One change made outside REST: its manager, and the values of the fields before and after. */
+/** One change by an external writer: its manager, and the values of the fields before and after. */
 export interface ExternalChange {
   manager: string;
   before: Record<string, unknown>;

@@ -58,10 +58,10 @@ export const projectedClusters = pgTable(
       .on(table.namespace, table.name)
       .where(sql`${table.deletedAt} is null`),
     index("projected_clusters_org_idx").on(table.orgId, table.id).where(sql`${table.deletedAt} is null`),
-    // With the tombstones: what was used is grouped by the labels of deleted objects too.
     index("projected_clusters_end_idx")
       .on(table.id)
       .where(sql`${table.deletedAt} is null and ${hasEnd(table)}`),
+    // With the tombstones: what was used is grouped by the labels of deleted objects too.
     index("projected_clusters_labels_idx").on(table.orgId).where(isNotNull(table.labels)),
   ],
 );

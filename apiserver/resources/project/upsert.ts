@@ -36,9 +36,9 @@ export interface ProjectionOutcome {
 
 /**
  * Projects observations, in one transaction, with all that follows from them: records, transition log, events of the feed and
- * for webhooks. One that is older than the stored row changes nothing, unless its pool belongs to another cluster by now. By
- * `config` audit rows of deletions may wait for the names of the deleters. The number of statements does not grow with that of
- * the objects.
+ * for webhooks. One that is older than the stored row changes nothing, unless it is `authoritative` or its pool belongs to another
+ * cluster by now. By `config` audit rows of deletions may wait for the names of the deleters. The number of statements does not
+ * grow with that of the objects.
  */
 export async function projectObservations(
   tx: Queryable,

@@ -28,7 +28,7 @@ export function kindOf({ kind }: Pick<WriteIntent, "kind">): Kind<KubeObject> {
   return KINDS[kind] as unknown as Kind<KubeObject>;
 }
 
-/** The projected form of an object that was written; undefined for an access, which is not projected. */
+/** The projected form of an object that was written; undefined for a ClusterAccess, which is not projected. */
 export function projectWritten(
   { kind, orgId, parentId }: Pick<WriteIntent, "kind" | "orgId" | "parentId">,
   object: KubeObject,

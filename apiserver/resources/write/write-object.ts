@@ -45,8 +45,8 @@ const RETRY_AFTER_SECONDS = 1;
 /**
  * Changes a custom resource: reads it live, lets `decide` say what changes, and patches just the fields that change, as long as
  * its spec is the one that was read. Requests of one process for one object are made in the order in which they came. A change
- * by another process or client leads to another read and decision, for at most 25 s, then 409. Throws 404, 412 for If-Match,
- * 409 managed_elsewhere or conflict, what `decide` throws, and what `withWriteLock` and `writeObject` throw.
+ * by another process or client leads to another read and decision, for at most 25 s, then 409. Throws 404, 412 for the
+ * preconditions, 409 managed_elsewhere or conflict, what `decide` throws, and what `withWriteLock` and `writeObject` throw.
  */
 export async function changeObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
@@ -82,7 +82,7 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
  * Requests the deletion of a custom resource, after the changes that came before, as long as it is the one that `decide` has
  * seen: after a change by another process or client `decide` is called again, for at most 25 s, then 409. It is served with
  * status deleting until its finalizers are removed. One that is being deleted already is returned unchanged. Throws 404,
- * 412 for If-Match, what `decide` throws, and what `withWriteLock` and `writeObject` throw.
+ * 412 for the preconditions, what `decide` throws, and what `withWriteLock` and `writeObject` throw.
  */
 export async function deleteObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
@@ -108,7 +108,7 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
 
 /**
  * Reads an object live and calls `write`, until that returns a result: undefined means that the object has changed since. It runs
- * under the write lock, but for a dry run, which ends with its client. Throws 404, 412 for If-Match, and 409 conflict after 25 s.
+ * under the write lock, but for a dry run, which ends with its client. Throws 404, 412 for the preconditions, 409 conflict after 25 s.
  */
 async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
@@ -150,7 +150,7 @@ async function requireLive<T extends KubeObject, P extends ObjectRef>(
  * Runs a write of a custom resource after those of the same object that came to this process before it, in their order. Who
  * waits holds no slot of the tenant, and stops when the request ends. Throws 409 conflict when the write cannot begin within
  * `withinMs`, and 429 when 50 wait already, or when no slot of the tenant is free within 20 s of its turn. A write that no request
- * waits for, such as a revocation, has priority, however many wait: a tenant that keeps changing the object cannot delay it.
+ * makes, such as a revocation, has priority, however many wait: a tenant that keeps changing the object cannot delay it.
  */
 export async function withWriteLock<T>(
   { writeLocks }: Pick<Deps, "writeLocks">,
@@ -168,7 +168,7 @@ export async function withWriteLock<T>(
     });
   const unlock = release ?? (await waitForLock(writeLocks, request, { key, noun, withinMs }));
   try {
-    // The lock is held meanwhile: the order stays. A request that revokes ClusterAccesses keeps its slot as it waits: 5 s at most.
+    // The lock is held meanwhile: the order stays.
     await request?.acquireSlot();
     if (performance.now() > until) throw beingChanged(noun);
     return await write();
@@ -202,9 +202,9 @@ function beingChanged(noun: string): ApiError {
 
 /**
  * Writes one custom resource. The intent, which reserves a name and a share of the quotas, is committed first, then the
- * object is written, then audit row, projection and events are committed together; what a crash leaves between them is
- * completed by the periodic job `write-intents`. A write that certainly had no effect leaves nothing. Undefined when the
- * object has changed since it was read. Throws 422 for what the Kubernetes API refuses, what `caller.confirm`, `check`
+ * object is written, then audit row, projection and events are committed together; what a crash or an unknown outcome leaves
+ * between them the periodic job `write-intents` completes. A write that certainly had no effect leaves nothing. Undefined when
+ * the object has changed since it was read. Throws 422 for what the Kubernetes API refuses, what `caller.confirm`, `check`
  * and `requireFreeName` throw, and the KubeError of a write whose outcome is unknown.
  */
 async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
@@ -282,8 +282,8 @@ async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
 }
 
 /**
- * The result of a request that changes nothing, with the label of a protected object's Namespace. Throws what `caller.confirm`
- * throws (only who it confirms is shown the record), what `check` throws and what `keepNamespaceProtected` throws.
+ * The result of a request that changes nothing; a protected object's Namespace is labelled again if it lost its label. Throws what
+ * `caller.confirm` (the record is shown to nobody else), `check` and `keepNamespaceProtected` throw.
  */
 async function resultWithoutWrite<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,

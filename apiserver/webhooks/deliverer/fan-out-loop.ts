@@ -12,9 +12,9 @@ const POLL_MS = 1000;
 const MIN_INTERVAL_MS = 10;
 
 /**
- * Makes the deliveries of events until the signal aborts. When a batch fails, each of its events is tried alone: one
- * that fails, because the queue of a webhook is locked for a second, delays those after it by that second, and those for
- * all of its webhooks, which would fail too, are left for the next pass.
+ * Makes the deliveries of events until the signal aborts. When a batch fails, each event is tried alone. One that fails because the
+ * queue of a webhook is locked has waited for a second; a later one for all of the same webhooks would too, and is left for the
+ * next pass.
  */
 export async function runFanOut(
   { db, log, onFannedOut }: { db: Database; log: Logger; onFannedOut: () => void },

@@ -13,8 +13,8 @@ type PendingEvent = Pick<WebhookEventRow, "id" | "pendingWebhookIds">;
 
 /**
  * Makes one delivery of each event for every webhook that it is pending for, but not for a webhook that was deleted
- * since; that of one that was disabled since waits until it is enabled. Takes at most 500 events, the oldest first, or
- * only the one with this id; returns how many. Safe in any number of processes and after a crash: there is one delivery
+ * since; that of one that was disabled since waits for 72 h to be enabled, then it is cancelled. Takes at most 500 events, the
+ * oldest first, or only the one with this id; returns how many. Safe in any number of processes and after a crash: there is one delivery
  * per event and webhook. Rejects when the queue of a webhook is locked for longer than a second.
  */
 export async function fanOutEvents(db: Database, onlyId?: string): Promise<number> {
@@ -43,10 +43,7 @@ export function listPendingEvents(db: Queryable, limit: number = BATCH_SIZE): Pr
 
 async function lockPendingEvents(tx: Queryable, onlyId: string | undefined): Promise<PendingEvent[]> {
   return tx
-    .select({
-      id: webhookEvents.id,
-      pendingWebhookIds: webhookEvents.pendingWebhookIds,
-    })
+    .select({ id: webhookEvents.id, pendingWebhookIds: webhookEvents.pendingWebhookIds })
     .from(webhookEvents)
     .where(
       and(

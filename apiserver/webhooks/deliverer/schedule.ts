@@ -36,8 +36,8 @@ export interface FailedDelivery {
 }
 
 /**
- * Seconds until the next attempt, or undefined when the retries are exhausted. An endpoint that gets one attempt a
- * minute would not exhaust any while many wait: there, a delivery older than the whole schedule counts as exhausted.
+ * Seconds until the next attempt, or undefined when the retries are exhausted. Of many deliveries that wait for an endpoint with
+ * one attempt a minute none would reach its last attempt: there, one that is older than the whole schedule is exhausted too.
  * `random` is from 0 to 1.
  */
 export function planRetry(failed: FailedDelivery, random: number): number | undefined {
