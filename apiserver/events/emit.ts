@@ -36,13 +36,13 @@ export async function emitWebhookEvents(tx: Queryable, events: readonly NewWebho
     const { id, orgId, type, body, occurredAt } = toEventRow({ id: createId(), ...event });
     return { id, org_id: orgId, type, body, occurred_at: occurredAt };
   });
-  const rows = await tx.execute<{ isPending: boolean }>(sql`
+  const rows = await tx.execute<{ hasSubscribers: boolean }>(sql`
     insert into webhook_events (id, org_id, type, body, occurred_at, pending_webhook_ids)
     select id, org_id, type, body, occurred_at, subscribed_webhooks(org_id, type)
     from json_to_recordset(${JSON.stringify(input)}::text::json)
       as input(id uuid, org_id uuid, type text, body text, occurred_at timestamptz)
-    returning pending_webhook_ids is not null as "isPending"`);
-  if (rows.some(({ isPending }) => isPending))
+    returning pending_webhook_ids is not null as "hasSubscribers"`);
+  if (rows.some(({ hasSubscribers }) => hasSubscribers))
     await tx.execute(sql`select pg_notify(${DELIVERIES_CHANNEL}, '')`);
 }
 

@@ -61,7 +61,7 @@ export async function createWebhook(
   await insertQueue(tx, orgId, id);
   const secret = await addSecret(tx, keys, { orgId, webhookId: id });
   const webhook = { ...row, failingSince: null, lastAttemptAt: null, lastStatusCode: null };
-  await recordChange(tx, author, "webhook.create", webhook, { after: auditWebhook(webhook) });
+  await recordWebhookAudit(tx, author, "webhook.create", webhook, { after: auditWebhook(webhook) });
   return { webhook, secret };
 }
 
@@ -89,7 +89,7 @@ export async function updateWebhook(
   });
   if (changed.enabled === true) await resume(tx, orgId, id);
   const after = { ...before, ...row, ...(changed.enabled === true ? { failingSince: null } : {}) };
-  await recordChange(tx, author, "webhook.update", after, {
+  await recordWebhookAudit(tx, author, "webhook.update", after, {
     before: auditWebhook(before),
     after: { ...auditWebhook(after), url_changed: changed.url !== undefined },
   });
@@ -102,7 +102,7 @@ export async function deleteWebhook(tx: Queryable, author: Author, before: Webho
   await updateWebhookRow(tx, orgId, id, { deletedAt: at });
   await updateQueue(tx, orgId, id, { dueAt: null });
   await endSecrets(tx, { orgId, webhookId: id }, new Date(at.getTime() + LAST_ATTEMPT_MS));
-  await recordChange(tx, author, "webhook.delete", before, { before: auditWebhook(before) });
+  await recordWebhookAudit(tx, author, "webhook.delete", before, { before: auditWebhook(before) });
 }
 
 /** Deletes the webhooks of a deleted organization; what is pending is sent for 24 h more. */
@@ -125,7 +125,7 @@ export async function rotateWebhookSecret(
     await updateQueue(tx, orgId, id, { pausedUntil: null });
     await makeQueuesDue(tx, [id]);
   }
-  await recordChange(tx, author, "webhook.rotate_secret", webhook, { after: auditWebhook(webhook) });
+  await recordWebhookAudit(tx, author, "webhook.rotate_secret", webhook, { after: auditWebhook(webhook) });
   return { webhook, secret };
 }
 
@@ -179,7 +179,7 @@ async function requireCapacity(tx: Queryable, orgId: string, limit: number): Pro
 }
 
 /** Writes the audit row of what was done to a webhook. */
-export async function recordChange(
+export async function recordWebhookAudit(
   tx: Queryable,
   author: Author,
   action: string,

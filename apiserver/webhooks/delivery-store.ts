@@ -96,7 +96,7 @@ export async function listMissedEvents(
   { since, events, limit }: { since: Date; events: readonly SubscribedType[]; limit: number },
 ): Promise<Pick<WebhookEventRow, "id" | "type">[]> {
   const types = EVENT_TYPES.filter((type) => events.includes("*") || events.includes(type));
-  const served = db
+  const deliveredOrPending = db
     .select({ id: webhookDeliveries.id })
     .from(webhookDeliveries)
     .where(
@@ -115,7 +115,7 @@ export async function listMissedEvents(
         eq(webhookEvents.orgId, orgId),
         gte(webhookEvents.createdAt, since),
         inArray(webhookEvents.type, types),
-        not(exists(served)),
+        not(exists(deliveredOrPending)),
         sql`${webhookId} <> all (coalesce(${webhookEvents.pendingWebhookIds}, '{}'))`,
       ),
     )

@@ -2,7 +2,7 @@ import { createId } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { newEvent, toEventRow } from "../events/emit.ts";
 import type { Author } from "../http/authentication/principal.ts";
-import { recordChange } from "./changes.ts";
+import { recordWebhookAudit } from "./changes.ts";
 import { makeQueuesDue } from "./deliverer/queue-store.ts";
 import { MAX_ATTEMPTS } from "./deliverer/schedule.ts";
 import {
@@ -38,7 +38,7 @@ export async function queueTest(
     eventType: event.type,
     trigger: "test",
   });
-  await recordChange(tx, author, "webhook.test", webhook, { after: { delivery_id: id } });
+  await recordWebhookAudit(tx, author, "webhook.test", webhook, { after: { delivery_id: id } });
   return delivery;
 }
 
@@ -57,7 +57,7 @@ export async function queueRedelivery(
     trigger: "redelivery",
   });
   const after = { delivery_id: id, redelivered_id: deliveryId, event_type: event.type };
-  await recordChange(tx, author, "webhook.redeliver", webhook, { after });
+  await recordWebhookAudit(tx, author, "webhook.redeliver", webhook, { after });
   return delivery;
 }
 
@@ -97,7 +97,7 @@ export async function recover(
   if (deliveries.length > 0) await makeQueuesDue(tx, [webhookId]);
   const recovery = { since, deliveries: deliveries.length };
   const after = { since: since.toISOString(), deliveries: deliveries.length };
-  await recordChange(tx, author, "webhook.recover", webhook, { after });
+  await recordWebhookAudit(tx, author, "webhook.recover", webhook, { after });
   return recovery;
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Config } from "../config.ts";
 import { toStorable } from "../db/statement.ts";
 import type { Deps } from "../deps.ts";
-import type { SendRequest } from "./deliverer/attempt.ts";
+import type { SendAttempt } from "./deliverer/attempt.ts";
 import { type Deliverer, startDeliverer } from "./deliverer/deliverer.ts";
 import { createDeliveryMetrics } from "./deliverer/metrics.ts";
 import { decryptSecret, UndecryptableSecretError } from "./secrets/cipher.ts";
@@ -43,7 +43,7 @@ export function startWebhookDeliverer(deps: DelivererDeps, signal: AbortSignal):
       log,
       now,
       metrics: deliveryMetrics,
-      send: toSendRequest(sender, now),
+      send: toSendAttempt(sender, now),
       createSigner: (webhookId, rows) => {
         const keys = rows.map((row) => createSigningKey(decrypt(webhookId, row)));
         return ({ eventId: id, body }, at) => ({ ...HEADERS, ...signAttempt({ id, at, body, keys }) });
@@ -58,7 +58,7 @@ export function startWebhookDeliverer(deps: DelivererDeps, signal: AbortSignal):
 
 const HEADERS = { "content-type": "application/json", "user-agent": "marina-webhooks" };
 
-function toSendRequest(sender: Sender, now: Deps["now"]): SendRequest {
+function toSendAttempt(sender: Sender, now: Deps["now"]): SendAttempt {
   return async (request) => {
     const result = await sender.send(request);
     const { durationMs, errorClass = null } = result;

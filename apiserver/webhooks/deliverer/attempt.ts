@@ -4,8 +4,8 @@ import type { SignedRequest } from "../sending/send.ts";
 import type { ClaimedDelivery } from "./claim-store.ts";
 import type { Attempted, Postponed, Released } from "./result-store.ts";
 
-/** Sends one request; rejects only through a fault of Marina's own, or when the signal aborts. */
-export type SendRequest = (
+/** Sends the request of one attempt; rejects only through a fault of Marina's own, or when the signal aborts. */
+export type SendAttempt = (
   request: SignedRequest & { signal: AbortSignal },
 ) => Promise<Omit<Attempted, "kind" | "atMs" | "requestHeaders">>;
 
@@ -16,7 +16,7 @@ export type Signer = (
 ) => Record<string, string>;
 
 export interface AttemptDeps {
-  send: SendRequest;
+  send: SendAttempt;
   /** Throws when the secrets of the webhook cannot be read. */
   signerOf: (webhookId: string) => Signer;
   now: () => Date;

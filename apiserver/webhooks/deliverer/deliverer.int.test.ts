@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
-import type { SendRequest } from "./attempt.ts";
+import type { SendAttempt } from "./attempt.ts";
 import type { DelivererOptions } from "./deliverer.ts";
 import {
   createTestSender,
@@ -13,7 +13,7 @@ import { type Receiver, startReceiver } from "./testing-receiver.ts";
 
 let store: TestDeliveries;
 let receiver: Receiver;
-let send: SendRequest;
+let send: SendAttempt;
 let running: TestDeliverer[] = [];
 let orgId: string;
 let webhookId: string;

@@ -5,7 +5,7 @@ import { DELIVERIES_CHANNEL } from "../../events/emit.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
 import { createWakeup, describeFailure, runLoop } from "../../work/loop.ts";
 import type { WebhookSecretRow } from "../table.ts";
-import { type AttemptDeps, attempt, type SendRequest, type Signer } from "./attempt.ts";
+import { type AttemptDeps, attempt, type SendAttempt, type Signer } from "./attempt.ts";
 import { type ClaimedDelivery, claimDeliveries, findNextDueMs, findSigningSecrets } from "./claim-store.ts";
 import { runFanOut } from "./fan-out-loop.ts";
 import type { DeliveryMetrics } from "./metrics.ts";
@@ -48,7 +48,7 @@ export interface DelivererOptions {
   log: Logger;
   now: () => Date;
   metrics: DeliveryMetrics;
-  send: SendRequest;
+  send: SendAttempt;
   /** What signs for a webhook with these secrets, of which there is at least one. Throws when one cannot be read. */
   createSigner: (webhookId: string, secrets: readonly WebhookSecretRow[]) => Signer;
   /** Attempts at once of this process. */

@@ -2,9 +2,9 @@ import type { Logger } from "../../../shared/program/log.ts";
 import type { Database } from "../../db/client.ts";
 import { describeDatabaseError, LOCK_NOT_AVAILABLE } from "../../db/errors.ts";
 import { describeFailure, runLoop, type Wakeup } from "../../work/loop.ts";
-import { fanOutEvents, listPendingEvents } from "./fan-out-store.ts";
+import { fanOutEvents, listEventsToFanOut } from "./fan-out-store.ts";
 
-/** While no event is pending the database is asked this often, in case a notification was lost. */
+/** While no event is to be fanned out the database is asked this often, in case a notification was lost. */
 const POLL_MS = 1000;
 /**
  * So that a batch takes many events when many happen, and one that fails is not tried again at once by each wake-up.
@@ -24,7 +24,7 @@ export async function runFanOut(
   const failure = "cannot make the deliveries of events; retrying shortly";
   const options = { log, signal, wakeup, failure, retryMs: POLL_MS, minIntervalMs: MIN_INTERVAL_MS };
   await runLoop(options, async () => {
-    const count = (await listPendingEvents(db, 1)).length > 0 ? await fanOutBatch() : 0;
+    const count = (await listEventsToFanOut(db, 1)).length > 0 ? await fanOutBatch() : 0;
     if (count > 0) onFannedOut();
     return count > 0 ? 0 : POLL_MS;
   });
@@ -41,7 +41,7 @@ export async function runFanOut(
   async function fanOutEach(): Promise<number> {
     let count = 0;
     const locked: (readonly string[])[] = [];
-    for (const { id, pendingWebhookIds } of await listPendingEvents(db)) {
+    for (const { id, pendingWebhookIds } of await listEventsToFanOut(db)) {
       if (signal.aborted) break;
       const webhookIds = pendingWebhookIds ?? [];
       if (locked.some((ids) => ids.every((webhookId) => webhookIds.includes(webhookId)))) continue;

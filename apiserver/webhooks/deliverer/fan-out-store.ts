@@ -9,7 +9,7 @@ import { MAX_ATTEMPTS } from "./schedule.ts";
 const BATCH_SIZE = 500;
 
 /** The part of an event that its deliveries are made of. */
-type PendingEvent = Pick<WebhookEventRow, "id" | "pendingWebhookIds">;
+type EventToFanOut = Pick<WebhookEventRow, "id" | "pendingWebhookIds">;
 
 /**
  * Makes one delivery of each event for every webhook that it is pending for, but not for a webhook that was deleted
@@ -20,10 +20,10 @@ type PendingEvent = Pick<WebhookEventRow, "id" | "pendingWebhookIds">;
 export async function fanOutEvents(db: Database, onlyId?: string): Promise<number> {
   return db.transaction(async (tx) => {
     await tx.execute(sql`set local lock_timeout = '1s'`);
-    const events = await lockPendingEvents(tx, onlyId);
+    const events = await lockEventsToFanOut(tx, onlyId);
     if (events.length === 0) return 0;
     await makeQueuesDue(tx, await insertDeliveries(tx, events));
-    await clearPending(tx, events);
+    await markFannedOut(tx, events);
     return events.length;
   });
 }
@@ -32,7 +32,7 @@ export async function fanOutEvents(db: Database, onlyId?: string): Promise<numbe
  * Events whose deliveries are to be made, the oldest first, at most `limit`. Ordered, so that Postgres reads
  * the partial index: without statistics of the column it would read the whole table (40,000 rows to find none).
  */
-export function listPendingEvents(db: Queryable, limit: number = BATCH_SIZE): Promise<PendingEvent[]> {
+export function listEventsToFanOut(db: Queryable, limit: number = BATCH_SIZE): Promise<EventToFanOut[]> {
   return db
     .select({ id: webhookEvents.id, pendingWebhookIds: webhookEvents.pendingWebhookIds })
     .from(webhookEvents)
@@ -41,7 +41,7 @@ export function listPendingEvents(db: Queryable, limit: number = BATCH_SIZE): Pr
     .limit(limit);
 }
 
-async function lockPendingEvents(tx: Queryable, onlyId: string | undefined): Promise<PendingEvent[]> {
+async function lockEventsToFanOut(tx: Queryable, onlyId: string | undefined): Promise<EventToFanOut[]> {
   return tx
     .select({ id: webhookEvents.id, pendingWebhookIds: webhookEvents.pendingWebhookIds })
     .from(webhookEvents)
@@ -60,7 +60,7 @@ async function lockPendingEvents(tx: Queryable, onlyId: string | undefined): Pro
  * Returns the webhook of each delivery. One statement from JSON: with a parameter for each column of each row, building
  * and reading the statement took longer than Postgres took to insert them.
  */
-async function insertDeliveries(tx: Queryable, events: readonly PendingEvent[]): Promise<string[]> {
+async function insertDeliveries(tx: Queryable, events: readonly EventToFanOut[]): Promise<string[]> {
   const input = events.flatMap(({ id, pendingWebhookIds }) =>
     (pendingWebhookIds ?? []).map((webhookId) => ({
       id: createId(),
@@ -81,7 +81,7 @@ async function insertDeliveries(tx: Queryable, events: readonly PendingEvent[]):
   return rows.map(({ webhookId }) => webhookId);
 }
 
-async function clearPending(tx: Queryable, events: readonly PendingEvent[]): Promise<void> {
+async function markFannedOut(tx: Queryable, events: readonly EventToFanOut[]): Promise<void> {
   const ids = JSON.stringify(events.map(({ id }) => id));
   await tx.execute(sql`
     update webhook_events set pending_webhook_ids = null

@@ -10,7 +10,7 @@ import { createTestDatabase } from "../../db/testing.ts";
 import { webhookEvents } from "../../events/table.ts";
 import { organizations } from "../../organizations/index.ts";
 import { webhookAttempts, webhookDeliveries, webhookQueues, webhookSecrets, webhooks } from "../table.ts";
-import type { SendRequest } from "./attempt.ts";
+import type { SendAttempt } from "./attempt.ts";
 import { type DelivererOptions, startDeliverer } from "./deliverer.ts";
 import { createDeliveryMetrics } from "./metrics.ts";
 import { makeQueuesDue } from "./queue-store.ts";
@@ -154,7 +154,7 @@ export interface TestDeliverer {
 /** A deliverer as one replica runs it. */
 export function startTestDeliverer(
   { db, sql: client }: Pick<DatabaseClients, "db" | "sql">,
-  send: SendRequest,
+  send: SendAttempt,
   changes: Partial<DelivererOptions> = {},
 ): TestDeliverer {
   const stopping = new AbortController();
@@ -184,7 +184,7 @@ export function startTestDeliverer(
 }
 
 /** Sends over HTTPS, trusting one authority. */
-export function createTestSender(ca: string): SendRequest {
+export function createTestSender(ca: string): SendAttempt {
   const agent = new Agent({ ca, keepAlive: true });
   return ({ url, headers, body, signal }) =>
     new Promise((resolve, reject) => {
