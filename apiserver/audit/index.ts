@@ -1,9 +1,9 @@
 export type { ExternalDeletion } from "./deleters/find-deleters.ts";
 export { readDeletionStore } from "./deleters/store.ts";
 export {
-  type AuditEventsConfig,
   doAsSystem,
   type ExternalAudit,
+  type KubernetesAuditConfig,
   recordAudit,
   recordExternalAudits,
   recordExternalDeletions,

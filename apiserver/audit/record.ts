@@ -39,8 +39,8 @@ export async function recordExternalAudits(tx: Queryable, audits: readonly Exter
   await recordAuditsOf(tx, entries);
 }
 
-/** With a token the Kubernetes API sends its audit events, which name who deletes. */
-export type AuditEventsConfig = Partial<Pick<Config, "auditWebhookToken">>;
+/** Whether the Kubernetes API server sends its audit events here, which name who deletes: it does with a token. */
+export type KubernetesAuditConfig = Partial<Pick<Config, "auditWebhookToken">>;
 
 /**
  * Writes audit rows of deletions that were not requested by REST: at once, by an unknown actor; or, where the
@@ -49,7 +49,7 @@ export type AuditEventsConfig = Partial<Pick<Config, "auditWebhookToken">>;
 export async function recordExternalDeletions(
   tx: Queryable,
   deletions: readonly ExternalDeletion[],
-  { auditWebhookToken }: AuditEventsConfig,
+  { auditWebhookToken }: KubernetesAuditConfig,
 ): Promise<void> {
   if (auditWebhookToken !== undefined) await insertAwaitedDeletions(tx, deletions);
   else

@@ -116,7 +116,7 @@ export async function changeCluster(
         before: auditCluster(spec, metadata.name),
         after: { ...auditCluster(desired, metadata.name), ...(isForced && { force: upgrade?.force }) },
         annotations,
-        name: patch.displayName,
+        displayName: patch.displayName,
         effects,
       };
     },

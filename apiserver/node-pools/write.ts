@@ -63,7 +63,7 @@ export async function createNodePool(
   const { orgId, id: clusterId, namespace } = cluster;
   const place = { orgId, namespace, clusterId, requestId: caller.author.requestId };
   const { check, effects } = assessChange(deps, amountsOfCreate(pool.id, pool.spec), {
-    change: { orgId, clusterId, before: undefined, after: toBilledPool(pool.id, pool.spec, undefined) },
+    billed: { orgId, clusterId, before: undefined, after: toBilledPool(pool.id, pool.spec, undefined) },
     nodes: effectsOfCreate(pool.spec),
   });
   return createObject(deps, caller, nodePoolsOf(orgId, clusterId), {
@@ -88,18 +88,18 @@ async function requireOpenCluster(tx: Queryable, orgId: string, clusterId: strin
   const message = "The cluster is being deleted; no node pool can be added.";
   if (cluster.status === "deleting") throw new ApiError("conflict", message);
   // Kubernetes may still refuse that deletion.
-  if (await isWriteIntended(tx, { verb: "delete", targetId: clusterId }))
+  if (await isWriteIntended(tx, { verb: "delete", objectId: clusterId }))
     throw new ApiError("conflict", message, { retryAfterSeconds: 5 });
 }
 
-/** The NodePool to create, with its name and what it uses of the quotas. */
+/** The NodePool to create, with its display name and what it uses of the quotas. */
 export function toNewObject(place: ObjectPlace, pool: NewNodePool) {
   const { id, objectName, spec } = pool;
   return {
     collection: nodePoolsOf(place.orgId, place.clusterId),
     id,
     object: toNodePoolObject(place, pool),
-    name: spec.displayName ?? objectName,
+    displayName: spec.displayName ?? objectName,
     amounts: poolAmounts(spec),
   };
 }
@@ -133,7 +133,7 @@ export async function updateNodePool(
       ];
       if (first !== undefined) throw validationFailed([first, ...others]);
       const assessed = assessChange(deps, amountsOfUpdate(current, merged), {
-        change: {
+        billed: {
           ...pool,
           before: toBilledPool(pool.id, spec, current.object),
           after: toBilledPool(pool.id, merged, current.object),
@@ -149,7 +149,7 @@ export async function updateNodePool(
           await requireUnsuspendedCluster(tx, pool);
           await assessed.check?.(tx);
         },
-        name: typeof patch.displayName === "string" ? patch.displayName : undefined,
+        displayName: typeof patch.displayName === "string" ? patch.displayName : undefined,
       };
     },
   });
@@ -182,7 +182,7 @@ export async function deleteNodePool(
         },
         before: auditNodePool(object.spec),
         effects: assessChange(deps, amounts, {
-          change: { ...pool, before: toBilledPool(pool.id, object.spec, object), after: undefined },
+          billed: { ...pool, before: toBilledPool(pool.id, object.spec, object), after: undefined },
           nodes: effectsOfDelete(object),
         }).effects,
       };
@@ -194,9 +194,9 @@ export async function deleteNodePool(
 function assessChange(
   { config, now }: Deps,
   amounts: ObjectAmounts,
-  { change, nodes }: { change: PoolChange; nodes: NodeEffects },
+  { billed, nodes }: { billed: PoolChange; nodes: NodeEffects },
 ) {
-  const owner = { orgId: change.orgId, defaults: config.quotas };
+  const owner = { orgId: billed.orgId, defaults: config.quotas };
   const requireQuota = (db: Queryable) => assessQuota(db, owner, [amounts]);
   return {
     amounts: amounts.desired,
@@ -205,7 +205,7 @@ function assessChange(
       quota: await requireQuota(db),
       ...nodes,
       warnings: [],
-      cost: await assessPoolCost(db, now(), change),
+      cost: await assessPoolCost(db, now(), billed),
     }),
   };
 }

@@ -166,7 +166,7 @@ async function recordEnd({ config, db, kube }: ObserverDeps, deleted: DeletedAcc
     const ended = await markEnded(tx, uid);
     if (ended === undefined || ended.expiresAt.getTime() - EXPIRY_TOLERANCE_MS <= at.getTime()) return;
     if (wentWithCluster(cluster, at)) return;
-    if (await isWriteIntended(tx, { verb: "delete", targetId: ended.id })) return;
+    if (await isWriteIntended(tx, { verb: "delete", objectId: ended.id })) return;
     const { orgId, id: targetId } = ended;
     if (await isAudited(tx, { orgId, targetId, action: "cluster_access.revoke" })) return;
     // An access whose kubeconfig REST could not return has no audit row, and no user ever had it.

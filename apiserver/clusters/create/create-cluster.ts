@@ -182,7 +182,7 @@ export async function createCluster(
     created: {
       id: clusterId,
       object: toClusterObject(desired),
-      name: spec.displayName ?? objectName,
+      displayName: spec.displayName ?? objectName,
       amounts: CLUSTER_AMOUNTS,
     },
     after: {

@@ -98,7 +98,7 @@ async function expire(deps: Deps, object: Expiring): Promise<void> {
 async function requireFirst(tx: Queryable, object: Expiring): Promise<void> {
   const { orgId, id } = object;
   await lockExpiry(tx, id);
-  if (await isWriteIntended(tx, { verb: "delete", targetId: id })) throw notDue();
+  if (await isWriteIntended(tx, { verb: "delete", objectId: id })) throw notDue();
   const current =
     "clusterId" in object
       ? await findNodePool(tx, orgId, object.clusterId, id)

@@ -96,8 +96,10 @@ export async function runWithTenantSlot<T>(
   const tenant = c.get("membership")?.orgId ?? principalKey(principal);
   const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
   const endsAtMs = performance.now() + deadlineMs;
-  const { context, end } = createContext(c, kind, tenant, endsAtMs);
-  const beforeTransaction = kind === "write" ? createContext(c, "read", tenant, endsAtMs) : undefined;
+  const work = { tenant, isDryRun: kind === "dry run" };
+  const isWrite = kind === "write";
+  const { context, end } = createContext(c, work, { endsAtMs, endsWithClient: !isWrite });
+  const beforeTransaction = isWrite ? createContext(c, work, { endsAtMs, endsWithClient: true }) : undefined;
   let releaseSlot: (() => void) | undefined;
   let hasHadTurn = false;
   let endComputation: (() => void) | undefined;
@@ -145,15 +147,14 @@ export async function runWithTenantSlot<T>(
  */
 function createContext(
   c: Context<HttpEnv>,
-  kind: RequestKind,
-  tenant: string,
-  endsAtMs: number,
+  { tenant, isDryRun }: { tenant: string; isDryRun: boolean },
+  { endsAtMs, endsWithClient }: { endsAtMs: number; endsWithClient: boolean },
 ): { context: TenantContext; end: () => void } {
-  let requestContext = kind === "write" ? undefined : c;
+  let requestContext = endsWithClient ? c : undefined;
   let signal: AbortSignal | undefined;
   const context = {
     tenant,
-    isDryRun: kind === "dry run",
+    isDryRun,
     get signal() {
       if (requestContext === undefined) return undefined;
       signal ??= endOf(requestContext, endsAtMs);

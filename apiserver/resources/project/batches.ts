@@ -1,5 +1,6 @@
 import { isPool, type ProjectedObject } from "./project.ts";
 
+/** An object as a watch delivered it, or as it was read or written since, to be projected. */
 export interface Observation {
   object: ProjectedObject;
   /** The earliest version that the watch delivered; of a new object as it was created. */

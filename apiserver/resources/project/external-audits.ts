@@ -49,7 +49,7 @@ export function auditsOfCreation(
 const TOLERANCE = sql`interval '10 minutes'`;
 
 /** Whether the deletion of an object was requested since it was stored. */
-export function isNewlyDeleted(
+export function hasBegunDeleting(
   stored: ProjectedObject["object"] | undefined,
   object: ProjectedObject,
 ): boolean {

@@ -13,13 +13,13 @@ import { isOlder } from "../../../shared/kube/object.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caches, findOrgId, isNodePool } from "./caches.ts";
-import { findRecordedPlaces, isSamePlace, type RecordedPlace } from "./records.ts";
+import { findRecordedPlaces, isSamePlace, type Place } from "./records.ts";
 import { findByUid } from "./stored-objects.ts";
 
 /** What is known of an id that an object came with. */
 export interface KnownOfId {
   /** Where the records have it, among objects of this kind. */
-  recorded: RecordedPlace | undefined;
+  recorded: Place | undefined;
   /** The records have it among objects of the other kind, or another object of now has it, too. */
   isOfOther: boolean;
   /** The records have this very object with it, as REST has created it. */
@@ -27,7 +27,7 @@ export interface KnownOfId {
 }
 
 /** Where an object came with an id, compared with where that id is known. */
-export function decideConfirmation(came: RecordedPlace, known: KnownOfId): ConfirmationResult {
+export function decideConfirmation(came: Place, known: KnownOfId): ConfirmationResult {
   const { recorded, isOfOther, isCreatedByRest } = known;
   if (recorded === undefined) return isOfOther ? "refused" : "new";
   if (!isSamePlace(came, recorded)) return "refused";

@@ -123,14 +123,14 @@ export async function findClusterIdsOfPools(
   return new Map(rows.map(({ id, clusterId }) => [id, clusterId]));
 }
 
-/** Where the records have an object, which never changes. */
-export interface RecordedPlace {
+/** Where an object is, which never changes. */
+export interface Place {
   orgId: string;
   namespace: string;
   objectName: string;
 }
 
-export function isSamePlace(one: RecordedPlace, other: RecordedPlace): boolean {
+export function isSamePlace(one: Place, other: Place): boolean {
   return (
     one.orgId === other.orgId && one.namespace === other.namespace && one.objectName === other.objectName
   );
@@ -141,7 +141,7 @@ export async function findRecordedPlaces(
   db: Queryable,
   kind: Batch["kind"],
   ids: readonly string[],
-): Promise<Map<string, RecordedPlace>> {
+): Promise<Map<string, Place>> {
   if (ids.length === 0) return new Map();
   const { id, orgId, namespace, objectName } = VIEWS[kind];
   const rows = await db
@@ -171,7 +171,7 @@ function toRecord(kind: Batch["kind"], object: ProjectedObject): typeof objectRe
  */
 export function classifyCluster(
   { orgId, namespace, object }: Pick<ProjectedNodePool, "orgId" | "namespace" | "object">,
-  recorded: RecordedPlace | undefined,
+  recorded: Place | undefined,
 ): "own" | "misplaced" | "unrecorded" {
   if (recorded === undefined) return "unrecorded";
   const named = { orgId, namespace, objectName: object.spec.clusterName };
@@ -190,7 +190,7 @@ export interface SeparatedPools<T> {
 /** Takes out pools by the records of their clusters. */
 export function separatePools<T extends { object: ProjectedObject }>(
   items: readonly T[],
-  recorded: ReadonlyMap<string, RecordedPlace>,
+  recorded: ReadonlyMap<string, Place>,
 ): SeparatedPools<T> {
   const separated: SeparatedPools<T> = { writable: [], misplaced: [], unrecorded: [] };
   for (const item of items) {

@@ -39,7 +39,7 @@ interface ObjectTransitions {
 export async function recordTransitions(
   tx: Queryable,
   objects: readonly ObjectTransitions[],
-): Promise<{ events: NewWebhookEvent[]; missed: number }> {
+): Promise<{ webhookEvents: NewWebhookEvent[]; missed: number }> {
   const rows = objects.flatMap(({ object, entries }) =>
     entries.map((entry) => ({
       ...entry,
@@ -49,15 +49,15 @@ export async function recordTransitions(
       clusterId: clusterIdOf(object),
     })),
   );
-  if (rows.length === 0) return { events: [], missed: 0 };
+  if (rows.length === 0) return { webhookEvents: [], missed: 0 };
   const written = await tx.insert(transitions).values(rows).onConflictDoNothing().returning();
   const missed = await auditMissed(tx, written);
   const objectsById = new Map(objects.map(({ object }) => [object.id, object]));
-  const events = written.flatMap((row) => {
+  const webhookEvents = written.flatMap((row) => {
     const object = objectsById.get(row.objectId);
     return (object && webhookEventOf(object, row)) ?? [];
   });
-  return { events, missed };
+  return { webhookEvents, missed };
 }
 
 /**

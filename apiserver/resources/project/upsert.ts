@@ -1,15 +1,19 @@
 import { sql } from "drizzle-orm";
-import { type AuditEventsConfig, recordExternalAudits, recordExternalDeletions } from "../../audit/index.ts";
+import {
+  type KubernetesAuditConfig,
+  recordExternalAudits,
+  recordExternalDeletions,
+} from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import { emitWebhookEvents, type NewWebhookEvent } from "../../events/emit.ts";
 import { appendFeedEvents, findLastStatuses, type NewStatusEvent, notifyReaders } from "../../events/feed.ts";
 import { type Batch, type Observation, toBatches } from "./batches.ts";
-import { auditsOfCreation, findExternalDeletions, isNewlyDeleted } from "./external-audits.ts";
+import { auditsOfCreation, findExternalDeletions, hasBegunDeleting } from "./external-audits.ts";
 import { clusterIdOf, isPool, type ProjectedObject, statusMessageOf } from "./project.ts";
 import {
   findRecordedPlaces,
   markRecordsDeleted,
-  type RecordedPlace,
+  type Place,
   type SeparatedPools,
   separatePools,
   upsertRecords,
@@ -43,32 +47,27 @@ export interface ProjectionOutcome {
 export async function projectObservations(
   tx: Queryable,
   observations: readonly Observation[],
-  config: AuditEventsConfig = {},
+  config: KubernetesAuditConfig = {},
 ): Promise<ProjectionOutcome> {
   await beginProjection(tx, observations);
   const refused: string[] = [];
   const unrecorded: string[] = [];
-  const recorded = new Map<string, RecordedPlace>();
-  const events: NewStatusEvent[] = [];
+  const recorded = new Map<string, Place>();
+  const statusEvents: NewStatusEvent[] = [];
   const webhookEvents: NewWebhookEvent[] = [];
   let missedTransitions = 0;
   for (const { kind, deleted, present } of toBatches(observations)) {
-    const deletionEvents = await remove(
-      tx,
-      kind,
-      deleted.map(({ object }) => object),
-      config,
-    );
-    const outcome = await upsert(tx, { kind, present, config }, events, recorded);
+    webhookEvents.push(...(await remove(tx, kind, deleted.map(toObject), config)));
+    const outcome = await upsert(tx, { kind, present, config }, statusEvents, recorded);
     for (const [id, place] of outcome.recorded) recorded.set(id, place);
     refused.push(...outcome.refused);
     unrecorded.push(...outcome.unrecorded);
-    events.push(...outcome.events);
+    statusEvents.push(...outcome.statusEvents);
     missedTransitions += outcome.missedTransitions;
-    webhookEvents.push(...deletionEvents, ...outcome.webhookEvents);
+    webhookEvents.push(...outcome.webhookEvents);
   }
   await emitWebhookEvents(tx, webhookEvents);
-  await appendFeedEvents(tx, events);
+  await appendFeedEvents(tx, statusEvents);
   return { refused, unrecorded, missedTransitions };
 }
 
@@ -93,17 +92,17 @@ interface Upsert {
 
 interface UpsertOutcome extends ProjectionOutcome {
   /** The clusters whose records were written, by id. */
-  recorded: ReadonlyMap<string, RecordedPlace>;
-  events: NewStatusEvent[];
+  recorded: ReadonlyMap<string, Place>;
+  statusEvents: NewStatusEvent[];
   webhookEvents: NewWebhookEvent[];
 }
 
-/** `eventsBefore` and `recordedBefore` come from earlier batches of this transaction. */
+/** `statusEventsBefore` and `recordedBefore` come from earlier batches of this transaction. */
 async function upsert(
   tx: Queryable,
-  { kind, present: observations, config }: Pick<Batch, "kind" | "present"> & { config: AuditEventsConfig },
-  eventsBefore: readonly NewStatusEvent[],
-  recordedBefore: ReadonlyMap<string, RecordedPlace>,
+  { kind, present: observations, config }: Omit<Batch, "deleted"> & { config: KubernetesAuditConfig },
+  statusEventsBefore: readonly NewStatusEvent[],
+  recordedBefore: ReadonlyMap<string, Place>,
 ): Promise<UpsertOutcome> {
   if (observations.length === 0)
     return {
@@ -111,7 +110,7 @@ async function upsert(
       unrecorded: [],
       missedTransitions: 0,
       recorded: new Map(),
-      events: [],
+      statusEvents: [],
       webhookEvents: [],
     };
   const storedByUid = await findStored(tx, kind, observations.map(toObject));
@@ -133,17 +132,17 @@ async function upsert(
   // Before the new rows: an id and a namespaced name are unique among the rows that are not deleted.
   const replacedStatuses = await markReplacedDeleted(tx, kind, unstored);
   const lost = unstored.filter(({ id }) => !replacedStatuses.has(id) && records.get(id) === "updated");
-  const lostStatuses = await findLostStatuses(tx, lost, eventsBefore);
+  const lostStatuses = await findLostStatuses(tx, lost, statusEventsBefore);
   await writeRows(tx, kind, accepted.map(toObject));
-  const deleted = accepted.filter(({ object, stored }) => isNewlyDeleted(stored?.object, object));
+  const newlyDeleting = accepted.filter(({ object, stored }) => hasBegunDeleting(stored?.object, object));
   await recordExternalAudits(
     tx,
     accepted
       .filter((one) => needsRecord(one) && records.get(one.object.id) === "created")
       .flatMap(({ object, firstVersion }) => auditsOfCreation(object, firstVersion)),
   );
-  await recordExternalDeletions(tx, await findExternalDeletions(tx, deleted.map(toObject)), config);
-  const { events: webhookEvents, missed } = await recordTransitions(
+  await recordExternalDeletions(tx, await findExternalDeletions(tx, newlyDeleting.map(toObject)), config);
+  const { webhookEvents, missed } = await recordTransitions(
     tx,
     accepted
       .filter(({ object, stored }) => stored === undefined || hasNewTransitions(stored.object, object.object))
@@ -155,7 +154,7 @@ async function upsert(
     missedTransitions: missed,
     refused: [...misplaced, ...upserts.filter(isRefused).map(({ object }) => object.id)],
     unrecorded,
-    events: accepted.flatMap(({ object, stored }) => {
+    statusEvents: accepted.flatMap(({ object, stored }) => {
       const previousStatus =
         stored?.status ?? replacedStatuses.get(object.id) ?? lostStatuses.get(object.id) ?? null;
       return previousStatus === object.status ? [] : [toStatusEvent(object, previousStatus)];
@@ -171,7 +170,7 @@ async function separateMisplacedPools(
   tx: Queryable,
   kind: Batch["kind"],
   upserts: readonly Upsert[],
-  recordedBefore: ReadonlyMap<string, RecordedPlace>,
+  recordedBefore: ReadonlyMap<string, Place>,
 ): Promise<SeparatedPools<Upsert>> {
   if (kind === "cluster") return { writable: [...upserts], misplaced: [], unrecorded: [] };
   const needingRecord = upserts.filter(needsRecord);
@@ -183,7 +182,7 @@ async function separateMisplacedPools(
   return { ...separated, writable: [...upserts.filter((one) => !needsRecord(one)), ...separated.writable] };
 }
 
-function placeOf({ orgId, namespace, name }: ProjectedObject): RecordedPlace {
+function placeOf({ orgId, namespace, name }: ProjectedObject): Place {
   return { orgId, namespace, objectName: name };
 }
 
@@ -209,22 +208,22 @@ function needsRecord({ object, stored }: Pick<Upsert, "object" | "stored">): boo
 async function findLostStatuses(
   tx: Queryable,
   objects: readonly ProjectedObject[],
-  eventsBefore: readonly NewStatusEvent[],
+  statusEventsBefore: readonly NewStatusEvent[],
 ): Promise<Map<string, string>> {
   const inFeed = await findLastStatuses(tx, objects.map(subjectOf));
   return new Map(
     objects.flatMap((object, n): [string, string][] => {
-      const status = findLastIn(eventsBefore, object) ?? inFeed[n];
+      const status = findLastIn(statusEventsBefore, object) ?? inFeed[n];
       return status === undefined ? [] : [[object.id, status]];
     }),
   );
 }
 
-/** Events are appended last, so those of an earlier batch are not in the feed yet. */
-function findLastIn(events: readonly NewStatusEvent[], object: ProjectedObject): string | undefined {
+/** Status events are appended last, so those of an earlier batch are not in the feed yet. */
+function findLastIn(statusEvents: readonly NewStatusEvent[], object: ProjectedObject): string | undefined {
   const { clusterId, nodePoolId } = subjectOf(object);
-  return events.findLast((event) => event.clusterId === clusterId && event.nodePoolId === nodePoolId)?.payload
-    .status;
+  return statusEvents.findLast((event) => event.clusterId === clusterId && event.nodePoolId === nodePoolId)
+    ?.payload.status;
 }
 
 function toStatusEvent(object: ProjectedObject, previousStatus: string | null): NewStatusEvent {
@@ -253,32 +252,26 @@ async function remove(
   tx: Queryable,
   kind: Batch["kind"],
   objects: readonly ProjectedObject[],
-  config: AuditEventsConfig,
+  config: KubernetesAuditConfig,
 ): Promise<NewWebhookEvent[]> {
   if (objects.length === 0) return [];
   const stored = await findStored(tx, kind, objects);
   const undeleted = objects.filter(({ uid }) => (stored.get(uid)?.deletedAt ?? null) === null);
   await writeRows(tx, kind, undeleted, new Date());
-  const served = await findServedIds(
-    tx,
-    kind,
-    objects.map(({ id }) => id),
-  );
-  const closed = await markRecordsDeleted(
-    tx,
-    kind,
-    objects.filter(({ id }) => !served.has(id)),
-  );
+  const ids = objects.map(({ id }) => id);
+  const served = await findServedIds(tx, kind, ids);
+  const unserved = objects.filter(({ id }) => !served.has(id));
+  const closed = await markRecordsDeleted(tx, kind, unserved);
   const deleted = objects.filter(({ id }) => closed.has(id));
   if (deleted.length === 0) return [];
   const isSeenDeleting = ({ object }: Pick<ProjectedObject, "object">) =>
     object.metadata.deletionTimestamp !== undefined;
   const unseen = deleted.filter((object) => !isSeenDeleting(stored.get(object.uid) ?? object));
   await recordExternalDeletions(tx, await findExternalDeletions(tx, unseen), config);
-  const { events } = await recordTransitions(
+  const { webhookEvents } = await recordTransitions(
     tx,
     deleted.map((object) => ({ object, entries: [deletedEntry(new Date())] })),
   );
   await notifyReaders(tx, [...new Set(deleted.map(clusterIdOf))]);
-  return events;
+  return webhookEvents;
 }

@@ -4,7 +4,7 @@ import { type ClusterAccess, clusterAccessKind } from "../../../shared/crd/clust
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { Kind, KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
-import type { AuditEntry, AuditEventsConfig } from "../../audit/index.ts";
+import type { AuditEntry, KubernetesAuditConfig } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Preconditions } from "../../http/contract/etag.ts";
 import { slugOf } from "../../http/contract/fields.ts";
@@ -63,7 +63,7 @@ export interface Collection<T extends KubeObject, P extends ObjectRef> {
   /** Converts the object to its projected form. */
   project: (object: T) => P;
   /** Brings the projection up to date with what was read or written, with the events that follow. */
-  save: (tx: Queryable, state: ObjectState<P>, config: AuditEventsConfig) => Promise<unknown>;
+  save: (tx: Queryable, state: ObjectState<P>, config: KubernetesAuditConfig) => Promise<unknown>;
 }
 
 /** An object as it was read or written, or that is deleted. */
@@ -103,7 +103,7 @@ export interface ChangeDecision<E> extends AuditedDecision<E>, Pick<ObjectPatch,
   /** The fields of `spec` that change, as dotted paths; default: the keys of `spec`. */
   fields?: readonly string[];
   /** The display name that the object takes; it must be free in the parent. */
-  name?: string | undefined;
+  displayName?: string | undefined;
   /** What the object uses of the quotas afterwards; default nothing. */
   amounts?: QuotaAmounts;
 }
@@ -125,7 +125,7 @@ export interface DeleteRequest<P, E> extends WriteRequest {
 export interface ObjectWrite<T, E>
   extends WriteRequest,
     AuditedDecision<E>,
-    Pick<ChangeDecision<E>, "name" | "amounts"> {
+    Pick<ChangeDecision<E>, "displayName" | "amounts"> {
   verb: Exclude<WriteIntent["verb"], "create">;
   objectId: string;
   /** The metadata of the object that was read. */
@@ -144,7 +144,7 @@ export interface ScheduledOption<P> {
 export async function saveProjection(
   tx: Queryable,
   state: ObjectState<ProjectedObject>,
-  config: AuditEventsConfig,
+  config: KubernetesAuditConfig,
 ): Promise<void> {
   await projectObservations(tx, [state], config);
 }

@@ -49,7 +49,7 @@ interface NewObject<T extends KubeObject = KubeObject> {
   collection: Pick<Collection<never, never>, "kindName" | "orgId" | "parent">;
   id: string;
   object: T;
-  name: string;
+  displayName: string;
   /** What it uses of the quotas. */
   amounts: QuotaAmounts;
 }
@@ -141,7 +141,7 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
     if (earlier.some(isAbandoned)) throw stillDeleting();
     if (earlier.length > 0) return { intents: earlier, isResumed: true };
     await check?.(tx);
-    await requireFreeName(tx, collection, created.name, created.id);
+    await requireFreeName(tx, collection, created.displayName, created.id);
     const toWrite = (one: NewObject, own: AuditEntry | null) => ({
       ...one,
       verb: "create" as const,
@@ -168,7 +168,7 @@ async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
     await caller.confirm(tx);
     await requireParent?.(tx);
     await check?.(tx);
-    await requireFreeName(tx, collection, created.name, created.id);
+    await requireFreeName(tx, collection, created.displayName, created.id);
     return findEffects?.(tx);
   });
   const toCreate = [...parts, { ...created, collection }].map((one) => ({

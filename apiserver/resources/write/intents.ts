@@ -21,7 +21,7 @@ export interface IntendedWrite {
   verb: WriteIntent["verb"];
   objectId: string;
   /** The display name that the object takes; undefined when it takes none. */
-  name?: string | undefined;
+  displayName?: string | undefined;
   /** What the object uses of the quotas afterwards; default nothing. */
   amounts?: QuotaAmounts | undefined;
   /** The metadata of the object that was read, or of the one to be created. */
@@ -43,7 +43,7 @@ export async function insertIntents(
 ): Promise<WriteIntent[]> {
   const group = writes.length > 1 ? writes.at(-1)?.objectId : undefined;
   const rows = writes.map((write) => {
-    const { collection, verb, objectId, name, amounts = NO_AMOUNTS, metadata, object, entry } = write;
+    const { collection, verb, objectId, displayName, amounts = NO_AMOUNTS, metadata, object, entry } = write;
     const id = createId();
     return {
       id,
@@ -53,7 +53,7 @@ export async function insertIntents(
       orgId: collection.orgId,
       objectId,
       parentId: collection.parent.id,
-      nameKey: name?.toLowerCase() ?? null,
+      nameKey: displayName?.toLowerCase() ?? null,
       ...amounts,
       namespace: metadata.namespace ?? "",
       name: metadata.name,
@@ -264,9 +264,9 @@ export async function listIntentsOf(
 /** Whether a request is making a write of this kind of an object, or its audit row is yet to be written. */
 export async function isWriteIntended(
   db: Queryable,
-  { verb, targetId }: { verb: WriteIntent["verb"]; targetId: string },
+  { verb, objectId }: Pick<WriteIntent, "verb" | "objectId">,
 ): Promise<boolean> {
-  return hasAny(db, and(eq(writeIntents.verb, verb), eq(writeIntents.objectId, targetId)));
+  return hasAny(db, and(eq(writeIntents.verb, verb), eq(writeIntents.objectId, objectId)));
 }
 
 /** Whether a write is under way after which an object in this Namespace may be protected from deletion. */

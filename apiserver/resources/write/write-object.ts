@@ -53,24 +53,24 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
   caller: Caller,
   collection: Collection<T, P>,
   known: P,
-  request: ChangeRequest<P, E>,
+  change: ChangeRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
-  return retryUnderLock(deps, caller, collection, { known, ...request }, async (live) => {
-    const decision = request.decide(collection.project(live));
+  return retryUnderLock(deps, caller, collection, { known, ...change }, async (live) => {
+    const decision = change.decide(collection.project(live));
     const { spec, annotations = {}, fields = Object.keys(spec) } = decision;
     if (Object.keys(spec).length === 0 && Object.keys(annotations).length === 0)
-      return resultWithoutWrite(deps, caller, collection, live, { ...request, ...decision });
+      return resultWithoutWrite(deps, caller, collection, live, { ...change, ...decision });
     requireUnmanaged(live.metadata.managedFields, fields, collection.wireNames);
     const patch = { spec, annotations, requestId: caller.author.requestId };
     return writeObject(deps, caller, collection, {
-      ...request,
+      ...change,
       ...decision,
       verb: "change",
       objectId: known.id,
       metadata: live.metadata,
       async send(options) {
         if (!options.dryRun) await protectForChange(deps.kube, live, spec.deletionProtection);
-        const manager = { fieldManager: request.fieldManager };
+        const manager = { fieldManager: change.fieldManager };
         const object = await patchLive(deps.kube, collection.kind, live, patch, { ...options, ...manager });
         return object && { object };
       },
@@ -89,14 +89,14 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
   caller: Caller,
   collection: Collection<T, P>,
   known: P,
-  request: DeleteRequest<P, E>,
+  deletion: DeleteRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
-  return retryUnderLock(deps, caller, collection, { known, ...request }, async (live) => {
-    const decision = request.decide(collection.project(live));
+  return retryUnderLock(deps, caller, collection, { known, ...deletion }, async (live) => {
+    const decision = deletion.decide(collection.project(live));
     if (live.metadata.deletionTimestamp !== undefined)
-      return resultWithoutWrite(deps, caller, collection, live, { ...request, ...decision });
+      return resultWithoutWrite(deps, caller, collection, live, { ...deletion, ...decision });
     return writeObject(deps, caller, collection, {
-      ...request,
+      ...deletion,
       ...decision,
       verb: "delete",
       objectId: known.id,
@@ -254,7 +254,7 @@ async function openIntent<T extends KubeObject, P extends ObjectRef, E>(
   };
   return transactAs(db, caller, async (tx) => {
     await write.check?.(tx);
-    if (write.name !== undefined) await requireFreeName(tx, collection, write.name, objectId);
+    if (write.displayName !== undefined) await requireFreeName(tx, collection, write.displayName, objectId);
     const [intent] = await insertIntents(tx, caller.author, [{ ...write, collection, entry }]);
     if (intent === undefined) throw new Error("an insert returned no row");
     return intent;
@@ -265,12 +265,12 @@ async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
   { db }: WriteDeps,
   caller: Caller,
   collection: Collection<T, P>,
-  { check, name, objectId, effects: findEffects, send }: ObjectWrite<T, E>,
+  { check, displayName, objectId, effects: findEffects, send }: ObjectWrite<T, E>,
 ): Promise<WriteResult<P, E> | undefined> {
   const effects = await runThenRollBack(db, async (tx) => {
     await caller.confirm(tx);
     await check?.(tx);
-    if (name !== undefined) await requireFreeName(tx, collection, name, objectId);
+    if (displayName !== undefined) await requireFreeName(tx, collection, displayName, objectId);
     return findEffects?.(tx);
   });
   try {
