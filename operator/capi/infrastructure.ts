@@ -126,8 +126,8 @@ const KINDS_ARE_READ_EVERY_MS = 600_000;
 const MISSED_KINDS_ARE_READ_EVERY_MS = 5_000;
 
 /**
- * The object is read on demand, not watched: what it says is needed for seconds after a change of a restricted network, and
- * its kind is not known before.
+ * The object is read on demand, not watched: it is needed after a change of network rules, until the provider has acted on
+ * them, and its kind is not known before.
  */
 export function createInfrastructureReader(
   client: Pick<KubeClient, "get" | "listKinds">,

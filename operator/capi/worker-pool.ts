@@ -198,7 +198,7 @@ export function autoscalerArgs(namespace: string, clusterName: string, kubeconfi
   ];
 }
 
-/** The entry of a pool in the live topology: what its quotas allowed when it was last applied. */
+/** The entry of a pool in the live topology: what was applied last, by the operator or another manager. */
 export interface TopologyPool {
   scale: DesiredPool["scale"];
   /** Undefined = the class has no variable for the size of a machine. */

@@ -72,7 +72,7 @@ interface LockDeps {
 }
 
 /**
- * Runs `make` while no other reconcile makes a cluster of this name in any Namespace. Undefined: another one does at this moment.
+ * Runs `make` while no other reconcile makes a cluster of this name in any Namespace. Undefined: another one does, or did and ended.
  * The NAME of the ConfigMap is the cluster's, so only one creator succeeds. Rejects with the KubeError of the lock, or as `make` does.
  */
 export async function withNameLock<Result>(

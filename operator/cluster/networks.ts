@@ -219,10 +219,10 @@ export function findRulesEvidence(observed: ObservedCluster): "inForce" | "reque
   const wasWaiting = !hasRules(cluster) && status === "False" && reason === "Suspended";
   const isAsLastSeen = isSuspended(cluster) && (status === "True" || wasWaiting);
   const isLimited = cluster.spec.network?.apiServerRateLimit !== undefined;
-  // No class without the variable had one that was removed.
-  const hadLimit =
+  // Beside a list that stays nothing tells a limit that is being removed from another rollout.
+  const mayHaveHadLimit =
     !isRestricted(cluster) && findClass(observed)?.variables.has("apiServerRateLimit") !== false;
-  if ((isLimited || hadLimit) && !capi.state.converged && !isAsLastSeen) return undefined;
+  if ((isLimited || mayHaveHadLimit) && !capi.state.converged && !isAsLastSeen) return undefined;
   // A class leaves the nodes' network out where its provider lets them in by itself.
   const workerSubnet = capi.state.workerSubnet ?? cluster.status?.workerSubnet ?? "";
   if (!isRestricted(cluster)) {

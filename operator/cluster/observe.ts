@@ -107,7 +107,7 @@ export interface ObservedCluster {
   namespace: NamespaceState;
   /** An older cluster with the same id. */
   olderDuplicate: string | undefined;
-  /** Why the cluster may not be created: a quota, or a duplicate name; undefined = it may. */
+  /** Why the cluster may not be created: a quota, or a duplicate name; undefined = for neither. */
   blocker: Problem | undefined;
   /** The id that the cluster gets when it has none. */
   candidateId: string;

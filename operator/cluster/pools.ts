@@ -62,7 +62,7 @@ export function choosePools(
   return choice;
 }
 
-/** A pool is in the topology once it has our finalizer, until its deletion can be passed on; a duplicate never is. */
+/** A pool is in the topology once it has our finalizer or an id in its status, until its deletion can be passed on; a duplicate never is. */
 function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Date): boolean {
   const { metadata } = one.pool;
   const mustStay =

@@ -79,7 +79,7 @@ function toGone(machine: NodePoolMachine, now: Date): GoneMachine {
 /**
  * The size of a machine that is listed for the first time: that of its template, for spec and topology may have changed since.
  * Where the template is not in the cache: of a current machine the size in the topology, once the MachineDeployment has it, else
- * that of the newest listed machine. undefined = it is not known yet from which template the machine was made.
+ * that of the newest listed machine, of the topology or of the spec. undefined = its template is not known yet.
  */
 function createSizeFinder({
   pool,

@@ -39,9 +39,9 @@ export interface ObservedPool {
   /** Its entry in the topology of its cluster; undefined = there is none. */
   topologyPool: TopologyPool | undefined;
   machines: readonly MachineState[];
-  /** Cluster API has observed a topology without the pool, or has no such cluster. */
+  /** Cluster API has observed a topology without the pool, or has no such cluster of ours. */
   isOutsideTopology: boolean;
-  /** Cluster API has no such cluster. */
+  /** Cluster API has no such cluster of ours. */
   lacksCapiCluster: boolean;
   /** Machines (by uid) that are deleted, and that Events report as replaced for their health. */
   missedRemediations: ReadonlySet<string>;
