@@ -68,6 +68,11 @@ async function lose(name: string): Promise<CapiCluster> {
     }
     return left === undefined;
   });
+  // Until the operator has seen it, it ends rights in the cluster that is still there for it.
+  await waitFor("the loss to be told", async () => {
+    const { status } = await engineer.getCluster(name);
+    return status?.conditions?.some(({ reason }) => reason === "InfrastructureLost");
+  });
   return before;
 }
 
