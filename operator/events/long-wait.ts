@@ -19,13 +19,16 @@ export interface LongWait extends Problem {
 /**
  * A wait that `status.message` has begun to report, or reports with another reason than before. What is still in
  * progress when an object becomes ready is not one: it has only just become the reason. Nor is a deletion that nothing
- * holds up, or what follows when a late node is not waited for any more (`isRelief`). `takesItsTime`: all that it waits
- * for is the infrastructure, within the time that this may take.
+ * holds up, or what follows when a late node is not waited for any more, where it may (`mayFollowLateNode`).
+ * `takesItsTime`: all that it waits for is the infrastructure, within the time that this may take.
  */
 export function findLongWait(
   last: ReportedStatus | undefined,
   next: ReportedStatus,
-  { takesItsTime = false, isRelief = false }: { takesItsTime?: boolean; isRelief?: boolean } = {},
+  {
+    takesItsTime = false,
+    mayFollowLateNode = false,
+  }: { takesItsTime?: boolean; mayFollowLateNode?: boolean } = {},
 ): LongWait | undefined {
   const reconciling = findCondition(next.conditions, "Reconciling");
   if (reconciling?.status !== "True" || next.message !== reconciling.message) return undefined;
@@ -33,7 +36,7 @@ export function findLongWait(
   if (isReady(next) && !isReady(last)) return undefined;
   const before = findCondition(last?.conditions, "Reconciling");
   const { reason, message } = reconciling;
-  const wasSame = before?.reason === reason || (isRelief && before?.reason === "NodeStartupTimeout");
+  const wasSame = before?.reason === reason || (mayFollowLateNode && before?.reason === "NodeStartupTimeout");
   const isReported = last?.message !== undefined && wasSame;
   const isProgress =
     SLOW_REASONS.has(reason) || (reason === "Provisioning" && !isReady(next)) || reason === "Deleting";

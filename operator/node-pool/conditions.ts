@@ -36,11 +36,11 @@ export function decidePoolConditions(
     scaling.status === "True" && scaling,
     upToDate.status !== "True" && upToDate,
   ].find((condition) => condition !== false);
-  const isGoing = isDeleting(observed.pool);
+  const isBeingDeleted = isDeleting(observed.pool);
   // Nodes that lack labels are at no time as specified; a person has to act once nothing else is open.
-  const lacking = progress.nodes > 0 && !isGoing ? findUnpropagatedLabels(observed) : undefined;
+  const lacking = progress.nodes > 0 && !isBeingDeleted ? findUnpropagatedLabels(observed) : undefined;
   const open = change === undefined ? lacking : undefined;
-  const stalled = problem ?? (isGoing ? undefined : findLostCluster(observed)) ?? obstacle ?? open;
+  const stalled = problem ?? (isBeingDeleted ? undefined : findLostCluster(observed)) ?? obstacle ?? open;
   return [
     ready,
     scaling,
@@ -204,9 +204,9 @@ function decideUpToDate(
   const blocker = isDeleting(observed.pool) ? undefined : observed.blocker;
   const pause = progress.state === "converged" && !isBehind ? undefined : findPause(observed);
   if (lacksNodes(observed, progress)) {
-    const isGoing = isDeleting(observed.pool);
-    const { reason = isGoing ? "Deleting" : "WaitingForNodes", clause = "." } = pause ?? {};
-    const message = isGoing ? describeDeletion(observed) : `There are no nodes yet${clause}`;
+    const isBeingDeleted = isDeleting(observed.pool);
+    const { reason = isBeingDeleted ? "Deleting" : "WaitingForNodes", clause = "." } = pause ?? {};
+    const message = isBeingDeleted ? describeDeletion(observed) : `There are no nodes yet${clause}`;
     const cause = blocker ?? obstacle ?? { reason, message };
     return poolCondition(type, "Unknown", cause.reason, cause.message);
   }
