@@ -36,7 +36,7 @@ const MUTABLE_FIELDS = Object.keys(NODE_POOL_WIRE_NAMES) as MutablePoolField[];
 /**
  * Merges a PUT body with the current pool, whose omitted fields keep their values. A setting of creation may be repeated but not
  * changed, and the result must hold every rule between fields. `patch` is the merge patch of `spec` with only the fields
- * that change (a removed node label is null): empty when the body requests what is there already.
+ * that change (what is removed is null): empty when the body requests what is there already.
  */
 export function mergeNodePoolUpdate(current: CurrentPool, change: NodePoolChange): MergeResult {
   const { spec } = current.object;

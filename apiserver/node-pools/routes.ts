@@ -42,15 +42,15 @@ const DRY_RUN = {
 
 /** Operations on the node pools of a cluster. */
 export function addNodePoolRoutes(router: Router<Deps>, deps: Deps): void {
-  const published = createCapabilitiesReader(deps);
-  addCreate(router, published);
+  const capabilitiesReader = createCapabilitiesReader(deps);
+  addCreate(router, capabilitiesReader);
   addReads(router);
-  addUpdate(router, published);
+  addUpdate(router, capabilitiesReader);
   addDelete(router);
   addNodeRoutes(router);
 }
 
-function addCreate(router: Router<Deps>, published: CapabilitiesReader): void {
+function addCreate(router: Router<Deps>, capabilitiesReader: CapabilitiesReader): void {
   addRoute(
     router,
     {
@@ -77,7 +77,7 @@ function addCreate(router: Router<Deps>, published: CapabilitiesReader): void {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const spec = toNodePoolSpec(body, cluster.name);
-      const capabilities = findClusterCapabilities(await published.readCached(), cluster);
+      const capabilities = findClusterCapabilities(await capabilitiesReader.readCached(), cluster);
 
       const objectName = createObjectName(body.name, "pool");
       return runOnce({ resume: "run", storedValue: objectName }, async ({ id, storedValue }) => {
@@ -144,7 +144,7 @@ function addReads(router: Router<Deps>): void {
   );
 }
 
-function addUpdate(router: Router<Deps>, published: CapabilitiesReader): void {
+function addUpdate(router: Router<Deps>, capabilitiesReader: CapabilitiesReader): void {
   addRoute(
     router,
     {
@@ -179,7 +179,7 @@ function addUpdate(router: Router<Deps>, published: CapabilitiesReader): void {
         change.settings.nodeLabels === undefined
           ? undefined
           : findClusterCapabilities(
-              await published.readCached(),
+              await capabilitiesReader.readCached(),
               await requireCluster(deps.db, orgId, params.clusterID),
             );
       // Where the status changes, a status event is appended with the projection: see `projectObservations`.

@@ -35,7 +35,7 @@ import { auditNodePool } from "./present.ts";
 import { type CreateNodePoolBody, type Effects, findPastExpiry, type NodeEffects } from "./schema.ts";
 
 /** A pool of a cluster before and after a request; undefined while there is none. */
-interface PoolChange {
+interface BilledPoolChange {
   orgId: string;
   clusterId: string;
   before: BilledPool | undefined;
@@ -69,7 +69,7 @@ export async function createNodePool(
   return createObject(deps, caller, nodePoolsOf(orgId, clusterId), {
     action: "node_pool.create",
     dryRun,
-    created: toNewObject(place, pool),
+    newObject: toNewObject(place, pool),
     after: auditNodePool(pool.spec),
     requireParent: (tx) => requireOpenCluster(tx, orgId, clusterId),
     async check(tx) {
@@ -194,7 +194,7 @@ export async function deleteNodePool(
 function assessChange(
   { config, now }: Deps,
   amounts: ObjectAmounts,
-  { billed, nodes }: { billed: PoolChange; nodes: NodeEffects },
+  { billed, nodes }: { billed: BilledPoolChange; nodes: NodeEffects },
 ) {
   const owner = { orgId: billed.orgId, defaults: config.quotas };
   const requireQuota = (db: Queryable) => assessQuota(db, owner, [amounts]);
@@ -233,7 +233,7 @@ export function amountsOfDelete(objectId: string, pool: NodePool): ObjectAmounts
 async function assessPoolCost(
   db: Queryable,
   now: Date,
-  { orgId, clusterId, before, after }: PoolChange,
+  { orgId, clusterId, before, after }: BilledPoolChange,
 ): Promise<CostEffect> {
   const cluster = (await findCluster(db, orgId, clusterId))?.object;
   const id = (before ?? after)?.id;

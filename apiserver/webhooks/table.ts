@@ -43,7 +43,7 @@ export type ErrorClass = (typeof ERROR_CLASSES)[number];
 /** Why a webhook was disabled other than by its tenant. */
 export const DISABLED_REASONS = ["gone", "failing"] as const;
 
-/** The endpoints of tenants; `subscribed_webhooks`, a SQL function, selects those of an event. */
+/** The webhooks of tenants; `subscribed_webhooks`, a SQL function, selects those of an event. */
 export const webhooks = pgTable(
   "webhooks",
   {

@@ -44,7 +44,7 @@ import { auditCluster } from "../present.ts";
 import type { CreateClusterBody } from "../schema.ts";
 import { clustersOf } from "../write.ts";
 
-/** The ids and names of a create, which its caller generates. */
+/** The ids and names of a create, which the handler of the request makes. */
 interface CreateIdentity {
   orgId: string;
   namespace: string;
@@ -92,8 +92,8 @@ export function findPastExpiries({ spec, nodePools }: NewCluster, now: Date): Er
 }
 
 /**
- * What a create that is accepted waits for: a private endpoint always is, and nothing is made where the class of the plan does
- * not have it.
+ * What an accepted create waits for: a private endpoint is never refused, and where the class of the plan has none, nothing is
+ * made of the cluster until it does.
  */
 export function findCreateWarnings(
   body: CreateClusterBody,
@@ -105,7 +105,7 @@ export function findCreateWarnings(
   return [{ field: "public_endpoint", code: "unsupported", message }];
 }
 
-/** The create request of a body that has passed `findCreateViolations` with the same catalogue. */
+/** The create request of a body, in which `findCreateViolations` with the same catalogue finds what is wrong. */
 export function toNewCluster(
   body: CreateClusterBody,
   catalogue: VersionCatalogue,
@@ -179,7 +179,7 @@ export async function createCluster(
     dryRun,
     prepare: ensureNamespace,
     parts: nodePools.map((pool) => toNewObject(desired, pool)),
-    created: {
+    newObject: {
       id: clusterId,
       object: toClusterObject(desired),
       displayName: spec.displayName ?? objectName,

@@ -24,7 +24,7 @@ export interface Attempt {
 
 /**
  * Stores the response in the transaction of the effect, so that neither exists without the other. Without it the
- * response is stored right after `run`, and a crash in between leaves `resumed`.
+ * response is stored right after `run`, and after a crash in between the next attempt has `resumed`.
  */
 export type StoreOnce = <R extends Response>(tx: Queryable, response: R) => Promise<R>;
 

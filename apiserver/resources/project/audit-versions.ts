@@ -70,7 +70,7 @@ async function compareVersions(
 
 /**
  * What an object is compared with that was never audited: its first version, which has an audit row as its creation; or
- * what was projected, by a version of this program that compared nothing else.
+ * what was projected, by an earlier release of this program, which compared nothing else.
  */
 function findFirst({ object }: ProjectedObject, first: Cluster | NodePool): AuditedState {
   const [projected, delivered] = [object, first].map(toAuditedState);

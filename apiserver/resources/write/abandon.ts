@@ -13,6 +13,13 @@ import { IS_NOT_ABANDONED, inOrder, isStale, listCreate } from "./intents.ts";
 
 type AbandonDeps = Pick<Deps, "db" | "kube" | "log">;
 
+/** 409 conflict for an attempt whose create a repetition has resumed, completed or begun anew, or the job has abandoned. */
+export function takenOver(): ApiError {
+  return new ApiError("conflict", "A repetition has taken over, or this attempt took too long; try again.", {
+    retryAfterSeconds: 5,
+  });
+}
+
 /** 409 conflict while what an earlier attempt has made is being deleted. */
 export function stillDeleting(): ApiError {
   return new ApiError("conflict", "Objects of an earlier attempt are being deleted; try again.", {
@@ -71,7 +78,7 @@ export function keepOpen(db: Database, intents: readonly WriteIntent[]): Promise
   return db.transaction(async (tx) => {
     const startedAt = sql`now()`;
     const rows = await tx.update(writeIntents).set({ startedAt }).where(isOpen(intents)).returning();
-    if (rows.length < intents.length) throw stillDeleting();
+    if (rows.length < intents.length) throw takenOver();
     return inOrder(rows);
   });
 }
@@ -103,8 +110,8 @@ function warn({ log }: Pick<Deps, "log">, intents: readonly WriteIntent[], error
 }
 
 /**
- * Stores the intents of a create again that was abandoned, and they removed, while it was still being written: a
- * repetition is refused, and the job deletes what was made, until `deleteCreatedObjects` has. They reserve nothing.
+ * Stores again the intents of a create that was abandoned, and whose intents were removed, while its objects were still
+ * being written. Until these are deleted, by `deleteCreatedObjects` or the job, a repetition is refused. They reserve nothing.
  * Throws 409 conflict when a repetition has begun anew.
  */
 export async function insertAbandoned(tx: Queryable, intents: readonly WriteIntent[]): Promise<void> {
@@ -116,7 +123,7 @@ export async function insertAbandoned(tx: Queryable, intents: readonly WriteInte
     entry: intent.entry && { ...intent.entry, result: "failed" as const },
   }));
   const inserted = await tx.insert(writeIntents).values(rows).onConflictDoNothing().returning();
-  if (inserted.length < intents.length) throw stillDeleting();
+  if (inserted.length < intents.length) throw takenOver();
 }
 
 /**

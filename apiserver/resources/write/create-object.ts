@@ -13,7 +13,14 @@ import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { ApiError, notFound } from "../../http/errors.ts";
 import { hasRecord, type ProjectedObject, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
-import { abandonCreate, deleteCreatedObjects, insertAbandoned, keepOpen, stillDeleting } from "./abandon.ts";
+import {
+  abandonCreate,
+  deleteCreatedObjects,
+  insertAbandoned,
+  keepOpen,
+  stillDeleting,
+  takenOver,
+} from "./abandon.ts";
 import {
   type Collection,
   kindOf,
@@ -35,7 +42,7 @@ import { protectNamespace } from "./protection.ts";
 
 type CreateDeps = Pick<Deps, "config" | "db" | "kube" | "log">;
 
-/** How old intents may be when the write of an object begins, which is over 50 s later: see STALE_SECONDS of the job. */
+/** How old intents may be when the write of an object begins; it has ended 50 s later at most: see STALE_SECONDS of the job. */
 const FRESH_MS = 5_000;
 
 /** A create that a request is making; fresh until that time of performance.now(). */
@@ -60,7 +67,7 @@ interface CreateRequest<T extends KubeObject, P, E>
     Pick<AuditEntry, "after"> {
   /** What is created before the object, and is no use without it. */
   parts?: readonly NewObject[];
-  created: Omit<NewObject<T>, "collection">;
+  newObject: Omit<NewObject<T>, "collection">;
   /** Throws while nothing can be created in the parent, under the lock of the organization's row: it may have ended since it was read. */
   requireParent?: (tx: Queryable) => Promise<void>;
   /** Makes the organization's Namespace, if it is missing, once the intents are committed; not for a dry run. */
@@ -104,8 +111,8 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
   } catch (error) {
     // What an earlier attempt wrote may exist, although this one did not get so far: the job `write-intents` finds out.
     const isComplete = objects.length === intents.length;
-    const isWithoutEffect = !isPrepared || (!isComplete && hadNoEffect(error)) || error instanceof ApiError;
-    if (isWithoutEffect && !isResumed)
+    const isOutcomeKnown = !isPrepared || (!isComplete && hadNoEffect(error)) || error instanceof ApiError;
+    if (isOutcomeKnown && !isResumed)
       await abandonCreate(deps, open.intents, intents.slice(0, objects.length));
     throw isPrepared ? toRefusal(error, collection.wireNames) : error;
   }
@@ -124,24 +131,24 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
   collection: Collection<T, P>,
   request: CreateRequest<T, P, E>,
 ): Promise<{ intents: WriteIntent[] | undefined; isResumed: boolean }> {
-  const { action, after, parts = [], created, requireParent, check } = request;
+  const { action, after, parts = [], newObject, requireParent, check } = request;
   const { orgId, targetKind } = collection;
   const entry: AuditEntry = {
     action,
     orgId,
-    target: { kind: targetKind, id: created.id },
+    target: { kind: targetKind, id: newObject.id },
     ...(after === undefined ? {} : { after }),
     result: "done",
   };
   return transactAs(db, caller, async (tx) => {
-    if (await hasRecord(tx, targetKind === "node_pool" ? targetKind : "cluster", orgId, created.id))
+    if (await hasRecord(tx, targetKind === "node_pool" ? targetKind : "cluster", orgId, newObject.id))
       return { intents: undefined, isResumed: false };
     await requireParent?.(tx);
-    const earlier = await resumeCreate(tx, created.id);
+    const earlier = await resumeCreate(tx, newObject.id);
     if (earlier.some(isAbandoned)) throw stillDeleting();
     if (earlier.length > 0) return { intents: earlier, isResumed: true };
     await check?.(tx);
-    await requireFreeName(tx, collection, created.displayName, created.id);
+    await requireFreeName(tx, collection, newObject.displayName, newObject.id);
     const toWrite = (one: NewObject, own: AuditEntry | null) => ({
       ...one,
       verb: "create" as const,
@@ -151,7 +158,7 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
     });
     const intents = await insertIntents(tx, caller.author, [
       ...parts.map((part) => toWrite(part, null)),
-      toWrite({ ...created, collection }, entry),
+      toWrite({ ...newObject, collection }, entry),
     ]);
     return { intents, isResumed: false };
   });
@@ -162,16 +169,16 @@ async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
   { db, kube }: CreateDeps,
   caller: Caller,
   collection: Collection<T, P>,
-  { parts = [], created, requireParent, check, effects: findEffects }: CreateRequest<T, P, E>,
+  { parts = [], newObject, requireParent, check, effects: findEffects }: CreateRequest<T, P, E>,
 ): Promise<WriteResult<P, E>> {
   const effects = await runThenRollBack(db, async (tx) => {
     await caller.confirm(tx);
     await requireParent?.(tx);
     await check?.(tx);
-    await requireFreeName(tx, collection, created.displayName, created.id);
+    await requireFreeName(tx, collection, newObject.displayName, newObject.id);
     return findEffects?.(tx);
   });
-  const toCreate = [...parts, { ...created, collection }].map((one) => ({
+  const toCreate = [...parts, { ...newObject, collection }].map((one) => ({
     ...one,
     kind: one.collection.kindName,
   }));
@@ -190,7 +197,8 @@ async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
 
 /**
  * Creates the objects in their order, or finds that they exist; adds each to `created`. Throws 409 conflict for one that is being
- * deleted, unless it is the last one of a resumed create, which others delete again; what `keepOpen` and `protectNamespace` throw.
+ * deleted, unless it is the last one of a resumed create: an earlier attempt made it, so that the create is completed all the same;
+ * and what `keepOpen` and `protectNamespace` throw.
  */
 async function createAll(
   kube: KubeClient,
@@ -274,6 +282,6 @@ export async function completeCreate(
 async function wasCompleted(tx: Queryable, intents: readonly WriteIntent[]): Promise<boolean> {
   const last = intents.at(-1);
   if (last === undefined || last.entry === null) throw new Error("a create without an audit row");
-  if ((await listCreate(tx, last.groupId)).length > 0) throw stillDeleting();
+  if ((await listCreate(tx, last.groupId)).length > 0) throw takenOver();
   return isAudited(tx, { orgId: last.orgId, action: last.entry.action, targetId: last.objectId });
 }

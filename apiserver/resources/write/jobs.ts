@@ -22,7 +22,7 @@ import {
 const EVERY_MS = 15_000;
 /**
  * No write takes this long from its intent, or from when that of a create was renewed: it begins within 5 s (FRESH_MS, or for the
- * label of a Namespace), its last attempt 25 s later, and kube-apiserver ends that in 25 s. An access that takes longer is abandoned.
+ * label of a Namespace), is sent for the last time 25 s later, and kube-apiserver ends that in 25 s. An access that takes longer is abandoned.
  */
 const STALE_SECONDS = 60;
 /** A client may repeat its create by its Idempotency-Key until then; afterwards what it left is deleted. */

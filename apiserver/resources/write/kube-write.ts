@@ -16,8 +16,8 @@ import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from ".
 const READ_BACK_MS = 5_000;
 
 /**
- * For every write that has an intent: kube-apiserver has stored it by then, or never does. Its last attempt begins within 25 s, so
- * that all is over when the job `write-intents` takes the intent for one of a write that was not made.
+ * For every write that has an intent: kube-apiserver has stored it by then, or never does. The client sends it for the last time
+ * within 25 s, so that all is over when the job `write-intents` takes the intent for one of a write that was not made.
  */
 export const SERVER_TIMEOUT_MS = 25_000;
 

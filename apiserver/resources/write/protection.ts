@@ -36,8 +36,8 @@ export async function protectNamespace(
 
 /**
  * Has the Namespace labelled of an object that is protected already, as by kubectl a moment ago; a label stays, whichever object it
- * names. Call it when a removal of the label that began before the object was read has ended: under the organization's lock, or
- * after the commit of an intent, which took it. Throws 409 conflict for a Namespace that is being deleted, and a KubeError.
+ * names. `keepProtection` of organizations removes it, under the organization's lock: call this under that lock, or after the commit
+ * of an intent, which took it. Throws 409 conflict for a Namespace that is being deleted, and a KubeError.
  */
 export async function keepNamespaceProtected(
   kube: Pick<KubeClient, "get" | "mergePatch">,

@@ -26,9 +26,8 @@ import { keepNamespaceProtected, protectForChange } from "./protection.ts";
 type WriteDeps = Pick<Deps, "config" | "db" | "kube" | "now" | "writeLocks">;
 
 /**
- * How long a write is tried anew. An attempt that begins at the end of this time takes at most 35 s more: 5 s for the
- * label of the Namespace, 25 s for the write, 5 s for a read. A request that waited before may be answered 503 by its
- * deadline; an attempt that has begun goes on.
+ * How long a write is tried anew: no round of read, decision, intent, label and patch begins later. One that has begun goes
+ * on, also when its request is answered 503 by its deadline meanwhile.
  */
 const RETRY_FOR_MS = 25_000;
 

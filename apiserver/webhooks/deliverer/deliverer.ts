@@ -78,7 +78,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
   const wakeup = createWakeup(signal);
 
   const results = createBatchQueue<AttemptResult>({
-    name: "webhook-completions",
+    name: "webhook-attempt-results",
     batchSize: RESULT_BATCH,
     gatherMs: GATHER_RESULTS_MS,
     keyOf: ({ delivery }) => `${delivery.id} ${delivery.claimId}`,

@@ -9,7 +9,7 @@ type DisabledReason = (typeof DISABLED_REASONS)[number];
 /**
  * Disables webhooks, in the transaction that has locked them; each is in the audit log. `gone`: the endpoint responded with
  * 410; `failing`: it has failed for five days. The version rises, so that an If-Match from before it was disabled cannot enable it.
- * One that is deleted already is left out: what waits for it is sent.
+ * One whose deletion is set for a later time is left out: until then what waits is sent.
  */
 export async function disableWebhooks(
   tx: Queryable,

@@ -31,8 +31,8 @@ export async function makeQueuesDue(tx: Queryable, webhookIds: readonly string[]
 }
 
 /**
- * Stores the claims of queues that the transaction has locked, and when each is due again, after a pause: at its next pending
- * delivery that no process attempts (none while its webhook is disabled or deleted; not before now, so that it comes behind those
+ * Stores the claims of queues that the transaction has locked, and when each is due again, not before the end of a pause: at its next
+ * pending delivery that no process attempts (none while its webhook is disabled or deleted; not before now, so that it comes behind those
  * that are due already) or when its first claim ends, whichever is sooner.
  */
 export async function saveClaims(tx: Queryable, queues: readonly QueueClaims[]): Promise<void> {

@@ -37,7 +37,7 @@ export interface Postponed {
   kind: "postponed";
 }
 
-/** The process drains: the delivery is due again at once. */
+/** Nothing was sent, for the process drains or could not read the secrets: the delivery is due again at once. */
 export interface Released {
   kind: "released";
 }
