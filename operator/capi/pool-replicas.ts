@@ -25,10 +25,10 @@ export function trimNodePool(pool: NodePool): NodePool {
 }
 
 /**
- * The number of nodes requested from Cluster API: the replicas of a pool's entry in the live topology, or those of its
+ * The number of nodes that Cluster API is asked for now: the replicas of a pool's entry in the live topology, or those of its
  * MachineDeployment where the entry is autoscaled, and so has none, or is not there. Undefined = neither has any.
  */
-export function findRequestedReplicas(
+export function findLiveReplicas(
   topologyPool: TopologyPool | undefined,
   machineDeploymentReplicas: number | undefined,
 ): number | undefined {
@@ -45,8 +45,8 @@ export function findFixedCount(pool: NodePool, replicas: number | undefined): nu
 
 /**
  * Whether the last manager of a fixed pool's count has stopped setting it (`CountReleased`), as when a manifest with 5 nodes
- * is applied again without them: Kubernetes stores the default, and the pool keeps 5. Where the count had no owner before
- * either (`countUnmanaged`), a client scaled it to the default, and of such a count Kubernetes records no scale.
+ * is applied again without them: Kubernetes stores the default, and the pool keeps 5. A count that had no manager before
+ * either (`countUnmanaged`) is no release: a client scaled it to the default, which Kubernetes does not record.
  */
 export function isCountReleased(pool: NodePool, replicas: number | undefined): replicas is number {
   const { spec, status } = pool;

@@ -181,7 +181,7 @@ export async function openClassTest(shipped: ShippedClass) {
         {
           name: "web",
           scale: { kind: "fixed", nodes },
-          requestedReplicas: nodes,
+          liveReplicas: nodes,
           machineSize: machineSize ?? { vcpus: 2, memoryGB: 4, diskGB: 20 },
           labels: { tier: "web" },
           taints: taints ?? [{ key: "dedicated", value: "web", effect: "NoSchedule" }],

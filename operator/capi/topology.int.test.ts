@@ -28,7 +28,7 @@ const PERSON = { fieldManager: "person" };
 const pool: DesiredPool = {
   name: "web",
   scale: { kind: "fixed", nodes: 2 },
-  requestedReplicas: 2,
+  liveReplicas: 2,
   machineSize: { vcpus: 2, memoryGB: 4, diskGB: 20 },
   labels: { tier: "web" },
   taints: [],

@@ -124,8 +124,8 @@ test.each<[string, Partial<NodePoolSpec>, number | undefined, number]>([
   ["six to twenty nodes, new", autoscaled, undefined, 2],
   ["six to twenty nodes, at present four", autoscaled, 4, 2],
   ["six to twenty nodes, at present 18", autoscaled, 18, 7],
-])("of %s at most 40 %%, but one, are replaced at once", (_, spec, requestedReplicas, limit) => {
-  const pool = compose(spec, [], { checks, remediation: {} }, requestedReplicas);
+])("of %s at most 40 %%, but one, are replaced at once", (_, spec, liveReplicas, limit) => {
+  const pool = compose(spec, [], { checks, remediation: {} }, liveReplicas);
   expect(pool.healthCheck).toEqual({
     checks,
     remediation: { triggerIf: { unhealthyLessThanOrEqualTo: limit } },

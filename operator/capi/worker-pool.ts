@@ -49,8 +49,8 @@ export type DeletionTimeouts = Pick<
 export interface DesiredPool extends DeletionTimeouts {
   name: string;
   scale: { kind: "fixed"; nodes: number } | { kind: "autoscaled"; minNodes: number; maxNodes: number };
-  /** See findRequestedReplicas. */
-  requestedReplicas: number | undefined;
+  /** The number of nodes that Cluster API is asked for now; undefined = none yet. */
+  liveReplicas: number | undefined;
   /** The most that it may have now, limited to what the status can list (see limitGrowth); undefined = what its scale says. */
   nodeCap?: number | undefined;
   machineSize: { vcpus: number; memoryGB: number; diskGB: number };
@@ -124,11 +124,11 @@ const REMEDIATED_SHARE = 0.4;
  * rounds a share down, and small pools would never be repaired. Undefined = the class has none, or a limit.
  */
 function limitRemediation(
-  { scale, requestedReplicas = 0 }: DesiredPool,
+  { scale, liveReplicas = 0 }: DesiredPool,
   healthCheck: CapiHealthCheck | undefined,
 ): CapiHealthCheck | undefined {
   if (healthCheck?.checks === undefined || healthCheck.remediation?.triggerIf !== undefined) return undefined;
-  const nodes = scale.kind === "fixed" ? scale.nodes : Math.max(scale.minNodes, requestedReplicas);
+  const nodes = scale.kind === "fixed" ? scale.nodes : Math.max(scale.minNodes, liveReplicas);
   const unhealthyLessThanOrEqualTo = Math.max(1, Math.floor(nodes * REMEDIATED_SHARE));
   return {
     ...healthCheck,
@@ -150,13 +150,13 @@ export function composeDeletion(timeouts: DeletionTimeouts): CapiDeletion {
 }
 
 /**
- * A hash of a pool but for its name and its number of nodes, neither the wanted one nor the most that it may have now; under the
- * keys `machine` and `size`, as with others each pool would be applied again.
+ * A hash of a pool but for its name and its number of nodes (desired, live and the most that it may have now). The keys `machine`
+ * and `size` are of former names: with others each pool would be applied again.
  * Cluster API propagates it with the entry's other annotations to the MachineDeployment and in place to every Machine that
  * needs no replacement, so that it shows which are as this pool specifies.
  */
 export function hashDesiredPool(pool: DesiredPool): string {
-  const { name: _, requestedReplicas: __, nodeCap: ___, scale, machineSize: machine, ...others } = pool;
+  const { name: _, liveReplicas: __, nodeCap: ___, scale, machineSize: machine, ...others } = pool;
   const size = scale.kind === "autoscaled" ? scale : undefined;
   return hashOf({ ...others, machine, size });
 }

@@ -19,8 +19,8 @@ import {
   isProviderReportCurrent,
   isWithoutRules,
   mayBeIgnored,
+  NO_EVIDENCE_REASONS,
   type RulesState,
-  UNSEEN_RULES,
 } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-gate.ts";
@@ -63,7 +63,7 @@ export interface Facts {
   /** The version of the last rollout that converged; before the first one has, that of the control plane. */
   running: string | undefined;
   /** The live Cluster API object is as decided, and Cluster API has observed it, unless the cluster is suspended. */
-  isObserved: boolean;
+  isCarriedOut: boolean;
 }
 
 /** A condition with its message cut to the maximum length. */
@@ -151,11 +151,11 @@ function decideWorkers({ observed: { cluster, capi, pools: all }, pools }: Facts
 
 /** Without counts: those of each pool are in its own status, and would make a write of this one whenever they move. */
 function describeOpenPools(open: readonly MeasuredPool[]): string {
-  const [late] = open.flatMap(({ progress }) => progress.joining);
+  const [oldest] = open.flatMap(({ progress }) => progress.joining);
   const next =
-    late === undefined
+    oldest === undefined
       ? "Look at the message of each for what it waits for."
-      : `Machine ${late.name} has not joined: ${late.waitsFor}. ${ADVICE}`;
+      : `Machine ${oldest.name} has not joined: ${oldest.waitsFor}. ${ADVICE}`;
   return `Node pools that do not have all their nodes as specified: ${listNames(open.map(({ name }) => name))}. ${next}`;
 }
 
@@ -199,17 +199,17 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const unknown = (reason: string, why = ".") =>
     clusterCondition(type, "Unknown", reason, `Whether the network rules are in force is not known${why}`);
   const isIgnorable = mayBeIgnored(observed);
-  const isShown = isProviderReportCurrent(facts);
-  const evidence = isShown ? findRulesEvidence(observed) : undefined;
+  const isReportCurrent = isProviderReportCurrent(facts);
+  const evidence = isReportCurrent ? findRulesEvidence(observed) : undefined;
   if ((isIgnorable && rulesState === "sent") || evidence === "requested") {
     const why =
       ": the infrastructure may ignore them without saying so. Try the endpoint from another network, or ask the platform's operator whether they are enforced.";
     return unknown("RequestedOnly", why);
   }
   const last = findRulesCondition(observed);
-  const unseen = observed.capi && UNSEEN_RULES.includes(last?.reason) ? last : undefined;
+  const unknownBefore = observed.capi && NO_EVIDENCE_REASONS.includes(last?.reason) ? last : undefined;
   if (problem !== undefined && rulesState === undefined) {
-    if (!isWithoutRules(observed)) return unseen ?? unknown(problem.reason);
+    if (!isWithoutRules(observed)) return unknownBefore ?? unknown(problem.reason);
     return clusterCondition(type, "True", "Applied", "There are no network rules.");
   }
   const isStillInForce = rulesState !== "unsent" && areRulesStillInForce(observed);
@@ -217,8 +217,8 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
     return clusterCondition(type, "True", "Applied", "The network rules are in force.");
   if (observed.cluster.metadata.deletionTimestamp !== undefined) return unknown("Deleting");
   const { hasActed, unreadable } = observed.infrastructure ?? {};
-  if (unreadable !== undefined && isShown) return unknown("ProviderUnreadable", `: ${unreadable}`);
-  if (rulesState === "sent" && hasActed === undefined && unseen !== undefined) return unseen;
+  if (unreadable !== undefined && isReportCurrent) return unknown("ProviderUnreadable", `: ${unreadable}`);
+  if (rulesState === "sent" && hasActed === undefined && unknownBefore !== undefined) return unknownBefore;
   if (isSuspended(observed.cluster)) {
     const why = `: the cluster was suspended before that was seen. ${ADVICE_BY_REASON.Suspended.kubectl}`;
     return unknown("Suspended", why);

@@ -54,7 +54,7 @@ export function planRecreation(observed: ObservedCluster): Step | undefined {
   return { verb: "delete", kind: capiClusterKind, namespace, name, uid };
 }
 
-/** The allocation of the subnet records what was made: without it a loss before the first status looks like a creation. */
+/** The allocation of the subnet records what was made: without it a loss before the cluster was first ready looks like a creation. */
 export function planCapiUidRecord({ capi, subnets, settings }: ObservedCluster): Step[] {
   const { uid } = capi?.object.metadata ?? {};
   if (uid === undefined || subnets.own === undefined || subnets.own.capiUid === uid) return [];

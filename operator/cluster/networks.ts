@@ -140,8 +140,8 @@ function isRuleWaiting(observed: ObservedCluster): boolean {
   return isReason === true && observedGeneration === metadata.generation;
 }
 
-/** Reasons of a condition that does not tell whether the rules that Cluster API has, or former ones, are in force. */
-export const UNSEEN_RULES: readonly (string | undefined)[] = ["ProviderUnreadable", "RequestedOnly"];
+/** With these reasons the condition of the rules says nothing of what is in force. */
+export const NO_EVIDENCE_REASONS: readonly (string | undefined)[] = ["ProviderUnreadable", "RequestedOnly"];
 
 /** What the status says of the network rules. */
 export function findRulesCondition({ cluster }: Pick<ObservedCluster, "cluster">) {
@@ -154,7 +154,7 @@ export function findRulesCondition({ cluster }: Pick<ObservedCluster, "cluster">
  */
 function mayHaveFormerRules(observed: ObservedCluster): boolean {
   const { status, reason } = findRulesCondition(observed) ?? {};
-  if (status === "False" || UNSEEN_RULES.includes(reason)) return true;
+  if (status === "False" || NO_EVIDENCE_REASONS.includes(reason)) return true;
   return status !== "True" && observed.cluster.status?.firstReadyAt !== undefined;
 }
 
@@ -181,10 +181,10 @@ export function authorizeCIDRs(
 /** Whether the condition of the network rules depends on the provider's object (`infrastructureRef` of Cluster API). */
 export function needsInfrastructureObject(observed: ObservedCluster): boolean {
   const { cluster, capi } = observed;
-  // While it is paused, Cluster API observes nothing.
-  const isObserved = capi !== undefined && (capi.state.isGenerationObserved || isSuspended(cluster));
-  if (cluster.metadata.deletionTimestamp !== undefined || !isObserved || isRuleWaiting(observed))
+  if (capi === undefined || cluster.metadata.deletionTimestamp !== undefined || isRuleWaiting(observed))
     return false;
+  // While it is paused, Cluster API observes nothing.
+  if (!capi.state.isGenerationObserved && !isSuspended(cluster)) return false;
   if (!hasRules(cluster)) return mayHaveFormerRules(observed);
   return !mayBeIgnored(observed) && !isReportedInForce(observed);
 }
@@ -243,11 +243,11 @@ export function findRulesEvidence(observed: ObservedCluster): "inForce" | "reque
 export function isProviderReportCurrent(facts: {
   observed: ObservedCluster;
   rulesState: RulesState | undefined;
-  isObserved: boolean;
+  isCarriedOut: boolean;
   problem: Problem | undefined;
 }): boolean {
-  const { observed, rulesState, isObserved, problem } = facts;
-  return rulesState === "sent" && (isObserved || problem !== undefined || isSuspended(observed.cluster));
+  const { observed, rulesState, isCarriedOut, problem } = facts;
+  return rulesState === "sent" && (isCarriedOut || problem !== undefined || isSuspended(observed.cluster));
 }
 
 /**

@@ -7,7 +7,7 @@ import {
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import { readVariable } from "../capi/cluster-state.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
-import { findRequestedReplicas } from "../capi/pool-replicas.ts";
+import { findLiveReplicas } from "../capi/pool-replicas.ts";
 import { type DesiredPool, readTopologyPools } from "../capi/worker-pool.ts";
 import { isExpiredNewPool } from "../expiry/expiry.ts";
 import { displayNameOf, isDeleting, mayBeMade } from "../identity/identity.ts";
@@ -46,17 +46,17 @@ export function choosePools(
     const problem = findProblem(observed, one, lacksTaints);
     if (problem !== undefined)
       choice.unapplied.push({ field: `${UNAPPLIED_POOL_PREFIX}${name}`, ...problem });
-    const isKept = blocked || isExpiredNewPool(pool, entry, now);
-    if (entry === undefined && (isKept || problem !== undefined)) continue;
-    const requestedReplicas = findRequestedReplicas(entry, machineDeployment?.replicas);
-    const specified = composeDesiredPool(pool, settings.poolDefaults, requestedReplicas);
+    if (entry === undefined && (blocked || problem !== undefined || isExpiredNewPool(pool, entry, now)))
+      continue;
+    const liveReplicas = findLiveReplicas(entry, machineDeployment?.replicas);
+    const specified = composeDesiredPool(pool, settings.poolDefaults, liveReplicas);
     const desired = {
       ...specified,
       ...(lacksTaints && { taints: [] }),
-      ...((isKept || isMachineRejected) && entry?.machineSize && { machineSize: entry.machineSize }),
+      ...((blocked || isMachineRejected) && entry?.machineSize && { machineSize: entry.machineSize }),
     };
     choice.pools.push(
-      isKept && entry !== undefined ? { ...desired, scale: entry.scale } : limitGrowth(desired, machines),
+      blocked && entry !== undefined ? { ...desired, scale: entry.scale } : limitGrowth(desired, machines),
     );
   }
   return choice;
@@ -132,7 +132,6 @@ export function measurePools(
   now: Date,
 ): MeasuredPool[] {
   const { nodeDegradedAfterSeconds, poolDefaults } = observed.settings;
-  // The cluster does not wait for a blocked pool that was never created.
   const entries = readTopologyPools(observed.capi?.object);
   const unappliedFields = new Set(unapplied.map(({ field }) => field));
   const found = observed.pools.map((one) => ({
@@ -140,13 +139,14 @@ export function measurePools(
     entry: entries.get(one.pool.metadata.name),
     keepsLive: one.blocked || unappliedFields.has(`${UNAPPLIED_POOL_PREFIX}${one.pool.metadata.name}`),
   }));
+  // The cluster does not wait for a blocked or expired pool that was never created.
   const admitted = found.filter(({ pool, entry, keepsLive, machineDeployment }) => {
-    const isLeftOut = keepsLive || isExpiredNewPool(pool, entry, now);
-    return !isLeftOut || machineDeployment !== undefined;
+    const mayBeLeftOut = keepsLive || isExpiredNewPool(pool, entry, now);
+    return !mayBeLeftOut || machineDeployment !== undefined;
   });
   return admitted.map(({ pool, entry, machineDeployment, machines, keepsLive }) => {
-    const requestedReplicas = findRequestedReplicas(entry, machineDeployment?.replicas);
-    const options = { nodeDegradedAfterSeconds, poolDefaults, requestedReplicas, keepsLive };
+    const liveReplicas = findLiveReplicas(entry, machineDeployment?.replicas);
+    const options = { nodeDegradedAfterSeconds, poolDefaults, liveReplicas, keepsLive };
     return {
       name: displayNameOf(pool),
       objectName: pool.metadata.name,

@@ -71,12 +71,13 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
   const rulesState = decision.ok ? decideRulesState(observed, decision.capiCluster) : undefined;
+  // The status says first that the rules are not in force; the reconcile after that write sends them.
   const isApplyDeferred = rulesState === "unsent" && mustCorrectStatus(observed);
   const toApply = isApplyDeferred ? NO_STEPS : steps;
   const unapplied = decision.ok ? decision.unapplied : [];
-  // What is not sent is not rejected, nor is it applied.
+  // While nothing is sent, what the last status says of rejected parts stays: Cluster API says nothing new of them.
   const isUnavailable = observed.applyFailure?.kind === "unavailable";
-  const isAsBefore = isApplyDeferred || isUnavailable || isSuspended(observed.cluster);
+  const isNothingSent = isApplyDeferred || isUnavailable || isSuspended(observed.cluster);
   const input: StatusInput = {
     observed,
     upgrade,
@@ -85,10 +86,10 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     target: decision.target,
     subnet: decision.ok ? decision.subnet : undefined,
     clusterClass: decision.ok ? decision.capiCluster.spec?.topology?.classRef.name : undefined,
-    unapplied: isAsBefore ? keepUnapplied(observed, decision.ok ? decision : undefined) : unapplied,
+    unapplied: isNothingSent ? keepUnapplied(observed, decision.ok ? decision : undefined) : unapplied,
     unappliedRules: decision.ok ? decision.unappliedRules : [],
     rulesState,
-    isObserved:
+    isCarriedOut:
       decision.ok &&
       isCarriedOut(observed, pending) &&
       rejection.problem === undefined &&
@@ -146,7 +147,7 @@ const NOTHING_DECIDED = {
   unapplied: [],
   unappliedRules: [],
   rulesState: undefined,
-  isObserved: false,
+  isCarriedOut: false,
 };
 
 /** Whether nothing is left to apply, and Cluster API has observed the generation of its object, unless the cluster is suspended. */
@@ -205,7 +206,7 @@ interface RejectionReport {
 
 const NO_REJECTION: RejectionReport = { problem: undefined, requeueAfterMs: undefined };
 
-/** The problem when Cluster API rejected everything, or fails to reconcile it. The upgrade alone waits, or is reported as a part. */
+/** The problem when Cluster API rejected everything, or fails to reconcile it. An upgrade alone is no problem: `unapplied` lists it. */
 function findRejection(observed: ObservedCluster, now: Date): RejectionReport {
   const { applyFailure, upgradeRejection, capi } = observed;
   if (applyFailure?.kind === "rejected") {

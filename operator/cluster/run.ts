@@ -60,7 +60,8 @@ export interface ClusterDeps {
  * Reconciles one cluster: observe, decide, apply. Cluster API gets one object, and rejects all of it for one bad field. So the
  * rejected part is kept as Cluster API has it, and the cluster is decided and applied again without it; the part is sent again
  * later. The status alone is written after a rejection when no further part can be left out, and while Cluster API is unavailable,
- * whose error is thrown after that for a retry with backoff. Every other error is thrown at once, without a status.
+ * whose error is thrown after that for a retry with backoff. Every other error, and each of a plan that also changes metadata, is
+ * thrown at once, without a status.
  */
 export async function runCluster(
   deps: ClusterDeps,

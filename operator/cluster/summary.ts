@@ -128,7 +128,7 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
   if (observed.capi?.state.rollingOut) {
     return { reason: "RollingOut", message: `Machines are being replaced one after another.${held}` };
   }
-  return facts.isObserved
+  return facts.isCarriedOut
     ? undefined
     : { reason: "Provisioning", message: `Cluster API has not observed the change yet. ${ADVICE}` };
 }

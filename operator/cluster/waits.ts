@@ -20,7 +20,7 @@ const FIRST_POOL_COMES_WITHIN_MS = 5_000;
 
 /**
  * For how many ms a new cluster is not applied yet because pools of it may still be created, unless the REST API created
- * it, which writes pools first. Undefined = apply it now.
+ * it and one of its pools may be made, for REST writes pools first. Undefined = apply it now.
  */
 export function findPoolWait(
   { cluster, pools }: ObservedCluster,
@@ -105,7 +105,7 @@ function isDeletionRequested({ cluster }: ObservedCluster): boolean {
 
 /**
  * For how many ms the deletion of a cluster has to wait because Cluster API has not set its finalizers of a pool yet: a MachineSet that
- * is deleted in that moment keeps its finalizers and blocks the cluster forever (see `MachineDeploymentState.hasBothFinalizers`).
+ * is deleted in that moment keeps its finalizers, so that Cluster API never deletes the cluster (see `MachineDeploymentState.hasBothFinalizers`).
  * Undefined = delete it now.
  */
 export function findClusterDeletionWait(

@@ -20,7 +20,7 @@ import { findWithSameId, isFinalized } from "../identity/identity.ts";
 import { INDEX_BLOCKED, INDEX_NAMESPACE } from "../indexes.ts";
 import { mayUnblock } from "../quota/observe.ts";
 
-/** Adds the key of a cluster for every change that it depends on; its state is read when it is reconciled. */
+/** Adds the key of a cluster for every change of an object that is listened to; MachineSets come with the status of their pool. */
 export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
   const { caches } = cacheSet;
   const add = enqueueTo(controller);

@@ -19,7 +19,7 @@ export interface LongWait extends Problem {
 /**
  * A wait that `status.message` has begun to report, or reports with another reason than before. What is still in
  * progress when an object becomes ready is not one: it has only just become the reason. Nor is a deletion that nothing
- * holds up, or what follows when a late node is not waited for any more, where it may (`mayFollowLateNode`).
+ * holds up, or one that was told before as `NodeStartupTimeout`, where the caller says that it may be (`mayFollowLateNode`).
  * `takesItsTime`: all that it waits for is the infrastructure, within the time that this may take.
  */
 export function findLongWait(

@@ -85,8 +85,8 @@ export function isFinalized({ metadata }: KubeObject): boolean {
 
 /**
  * A pool whose machines may be made: it has the operator's finalizer, and its id is its own. One whose status has an id
- * stays one while a manifest that replaces the object leaves the finalizer out: without it only Marina can delete
- * the pool.
+ * stays one while a manifest that replaces the object leaves the finalizer out: admission then lets only Marina
+ * delete the pool.
  */
 export function mayBeMade(one: { pool: NodePool; machineDeployment: unknown }): boolean {
   const { pool, machineDeployment } = one;
@@ -111,7 +111,7 @@ export function findMissingMetadata(
 }
 
 /**
- * What is to change of the metadata of an object whose status holds its id. A new id is confirmed as new in the same write, so that a crash
+ * What is to change of the metadata of an object of a kind whose status holds the id. A new id is confirmed as new in the same write, so that a crash
  * before the status leaves nothing to wait for; once the status has the id the annotation is removed, for in a backup
  * it would be untrue.
  */

@@ -5,19 +5,19 @@ import { findFixedCount } from "../capi/pool-replicas.ts";
 import type { MachineState } from "../capi/pool-state.ts";
 import type { DesiredPool, PoolDefaults } from "../capi/worker-pool.ts";
 
-/** The entry of a pool in the topology of its cluster: its only child. For `requestedReplicas` see findRequestedReplicas. */
+/** The entry of a pool in the topology of its cluster: its only child. */
 export function composeDesiredPool(
   pool: NodePool,
   defaults: PoolDefaults,
-  requestedReplicas?: number,
+  liveReplicas?: number,
 ): DesiredPool {
   const { spec } = pool;
   return {
     name: pool.metadata.name,
     scale: isAutoscaled(spec)
       ? { kind: "autoscaled", ...autoscalingRange(spec) }
-      : { kind: "fixed", nodes: findFixedCount(pool, requestedReplicas) },
-    requestedReplicas,
+      : { kind: "fixed", nodes: findFixedCount(pool, liveReplicas) },
+    liveReplicas,
     machineSize: { vcpus: spec.vcpus, memoryGB: spec.memoryGB, diskGB: spec.diskGB },
     labels: spec.nodeLabels ?? {},
     taints: (spec.nodeTaints ?? []).map(({ key, value, effect }) => ({
@@ -47,9 +47,9 @@ export function limitGrowth(
   pool: DesiredPool,
   machines: readonly Pick<MachineState, "deleting">[],
 ): DesiredPool {
-  const { requestedReplicas = 0 } = pool;
-  const staying = Math.min(requestedReplicas, machines.filter(({ deleting }) => !deleting).length);
+  const { liveReplicas = 0 } = pool;
+  const staying = Math.min(liveReplicas, machines.filter(({ deleting }) => !deleting).length);
   const leaving = machines.length - staying;
   const room = MAX_MACHINES_PER_POOL - ROLLOUT_MACHINES - leaving;
-  return { ...pool, nodeCap: Math.max(requestedReplicas, room - (room % GROWTH_MACHINES)) };
+  return { ...pool, nodeCap: Math.max(liveReplicas, room - (room % GROWTH_MACHINES)) };
 }

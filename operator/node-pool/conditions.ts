@@ -4,13 +4,13 @@ import { DEFAULT_NODES, type NodePoolConditionType, type NodePoolSpec } from "..
 import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { count, listNames } from "../../shared/program/wording.ts";
-import { findRequestedReplicas, isCountReleased } from "../capi/pool-replicas.ts";
+import { findLiveReplicas, isCountReleased } from "../capi/pool-replicas.ts";
 import type { TopologyPool } from "../capi/worker-pool.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { describeDeletion, describeLeavingMachine, findStage, findWaitReason } from "./deletion.ts";
 import type { ObservedPool } from "./observe.ts";
 import {
-  describeLateMachine,
+  describeJoiningMachine,
   findClusterStall,
   findLostCluster,
   findObstacle,
@@ -21,7 +21,7 @@ import {
 
 export type PoolCondition = NewCondition<NodePoolConditionType>;
 
-/** All conditions of a pool: Autoscaling of an autoscaled one only, and Stalled only while a person has to act. */
+/** The conditions of a pool but for protection and end date: Autoscaling of an autoscaled one only, Stalled only while a person has to act. */
 export function decidePoolConditions(
   observed: ObservedPool,
   progress: PoolProgress,
@@ -142,7 +142,7 @@ function findInitialWait(observed: ObservedPool, progress: PoolProgress): Proble
     return { reason: "Provisioning", message: "The pool, which is to have no nodes, is being created." };
   }
   const counts = `${readyNodes} of ${count(desiredNodes, "node")} ${be(readyNodes, desiredNodes)} ready, ${nodes} ${exist(nodes)}.`;
-  return { reason: "WaitingForNodes", message: `${counts}${describeLateMachine(progress)}` };
+  return { reason: "WaitingForNodes", message: `${counts}${describeJoiningMachine(progress)}` };
 }
 
 function decideScaling(
@@ -160,9 +160,9 @@ function decideScaling(
   const isMadeAgain = progress.state === "absent" && firstReadyAt !== undefined && differs;
   const isScaled = progress.state === "rollingOut" && replicas !== desiredNodes;
   if (progress.state !== "scaling" && !isMadeAgain && !isScaled) {
-    const requestedReplicas = findRequestedReplicas(observed.topologyPool, replicas);
-    if (isCountReleased(observed.pool, requestedReplicas)) {
-      const message = `No manager sets spec.desiredNodes any more, and no node is removed for its default of ${DEFAULT_NODES}: the pool keeps ${count(requestedReplicas, "node")}. ${ADVICE_BY_REASON.CountReleased.kubectl}`;
+    const liveReplicas = findLiveReplicas(observed.topologyPool, replicas);
+    if (isCountReleased(observed.pool, liveReplicas)) {
+      const message = `No manager sets spec.desiredNodes any more, and no node is removed for its default of ${DEFAULT_NODES}: the pool keeps ${count(liveReplicas, "node")}. ${ADVICE_BY_REASON.CountReleased.kubectl}`;
       return poolCondition("Scaling", "False", "CountReleased", message);
     }
     if (progress.state === "absent" && firstReadyAt === undefined) {
@@ -188,7 +188,7 @@ function decideScaling(
     const message = `The pool needs at least ${count(desiredNodes, "node")}, ${nodes} ${exist(nodes)}. ${autoscaling.message}`;
     return poolCondition("Scaling", "True", autoscaling.reason, message);
   }
-  const cause = describeLeavingMachine(observed) || describeLateMachine(progress);
+  const cause = describeLeavingMachine(observed) || describeJoiningMachine(progress);
   return poolCondition("Scaling", "True", "Scaling", `${counts}${cause}`);
 }
 

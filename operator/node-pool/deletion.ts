@@ -37,7 +37,7 @@ export function findWaitReason(reason: string, stage: MachineStage): string {
 
 export type MachineStage = ReturnType<typeof findStage>;
 
-/** The stage of the machine that a message names: of one that leaves before one that joins; undefined = there is neither. */
+/** The stage of the machine that a message names: of a leaving one if there is any, else of a joining one; undefined = there is neither. */
 export function findStage({ machines }: ObservedPool, { isLate, joining }: PoolProgress) {
   return findLeavingMachine(machines)?.deletion?.stage ?? (isLate ? "late" : joining[0] && "joining");
 }
@@ -50,9 +50,8 @@ function findLeavingMachine(machines: ObservedPool["machines"]) {
 }
 
 /**
- * One machine of a pool that is being deleted, by its node: what that waits for, and the next step, with a blank in
- * front. Empty when none is, or nothing is reported of it. Drain and volumes are waited for in turn, each for its own
- * time.
+ * A machine that is being deleted, by its node: what that waits for, and the next step, with a blank in front. Empty when
+ * none is, or nothing is reported of it. Drain and volumes are waited for in turn, each for its own time.
  */
 export function describeLeavingMachine({ pool, machines, poolDefaults }: ObservedPool): string {
   const leaving = findLeavingMachine(machines);

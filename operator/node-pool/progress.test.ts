@@ -19,7 +19,7 @@ test("joining machines are ordered by age, then by name, whatever their order in
     join("b", "2026-01-01T00:00:01Z"),
   ];
   for (const seen of [machines, machines.toReversed()]) {
-    const options = { ...observed, requestedReplicas: undefined, keepsLive: false };
+    const options = { ...observed, liveReplicas: undefined, keepsLive: false };
     const { joining } = measurePool(observed.pool, undefined, seen, options, now);
     expect(joining.map(({ name }) => name)).toEqual(["b", "c", "a"]);
   }

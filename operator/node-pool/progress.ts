@@ -29,7 +29,7 @@ export interface PoolProgress {
   nodes: number;
   readyNodes: number;
   upToDateNodes: number;
-  /** The MachineDeployment and every Machine have the present specification but for the number of nodes. */
+  /** The MachineDeployment and every Machine are as specified, or as Cluster API has the pool (`keepsLive`), but for the number of nodes. */
   areMachinesUpToDate: boolean;
   /** The MachineDeployment has it (see createHashCheck), whatever its Machines have. */
   isPropagated: boolean;
@@ -46,7 +46,7 @@ export interface PoolProgress {
   nextChangeInMs: number | undefined;
 }
 
-/** A deletion that nothing holds is passed on within this time: most problems of a cluster hold none. */
+/** A deletion that no problem of its cluster keeps back is passed on within this time. */
 const PASSED_ON_WITHIN_MS = FINALIZERS_WITHIN_MS + 10_000;
 
 export interface MeasureOptions {
@@ -54,8 +54,8 @@ export interface MeasureOptions {
   /** How long a machine may take to join; undefined = none is late. */
   nodeStartupTimeoutSeconds?: number | undefined;
   poolDefaults: PoolDefaults;
-  /** See findRequestedReplicas. */
-  requestedReplicas: number | undefined;
+  /** The number of nodes that Cluster API is asked for now; undefined = none yet. */
+  liveReplicas: number | undefined;
   /** It stays as Cluster API has it: it is blocked or, where its cluster measures it, has a part that is not applied. */
   keepsLive: boolean;
 }
@@ -68,11 +68,11 @@ export function measurePool(
   pool: NodePool,
   machineDeployment: MachineDeploymentState | undefined,
   machines: readonly MachineState[],
-  { nodeDegradedAfterSeconds, poolDefaults, requestedReplicas, keepsLive, ...limits }: MeasureOptions,
+  { nodeDegradedAfterSeconds, poolDefaults, liveReplicas, keepsLive, ...limits }: MeasureOptions,
   now: Date,
 ): PoolProgress {
   const last = pool.status;
-  const desiredNodes = findDesiredNodes(pool, machineDeployment, { requestedReplicas, keepsLive });
+  const desiredNodes = findDesiredNodes(pool, machineDeployment, { liveReplicas, keepsLive });
   const hasDesiredHash = keepsLive ? () => true : createHashCheck(pool, poolDefaults);
   const upToDate = machines.filter((machine) => hasDesiredHash(machine) && !mayBeOutdated(pool, machine));
   // A specification that is not applied is not waited for, but no node has it.
@@ -118,10 +118,10 @@ export function measurePool(
   };
 }
 
-/** What was said of a deletion is not taken back for the clock of another operator, which may be behind. */
+/** For how many ms a deletion still counts as being passed on. Once it is told as kept back, an operator whose clock is behind changes nothing. */
 function findDeletionWait({ metadata, status }: NodePool, now: Date): number | undefined {
-  const isHeld = findCondition(status?.conditions, "Stalled")?.status === "True";
-  if (isHeld && findCondition(status?.conditions, "Ready")?.reason === "Deleting") return undefined;
+  const isKeptBack = findCondition(status?.conditions, "Stalled")?.status === "True";
+  if (isKeptBack && findCondition(status?.conditions, "Ready")?.reason === "Deleting") return undefined;
   const waitMs = PASSED_ON_WITHIN_MS - elapsedMs(metadata.deletionTimestamp, now);
   return waitMs > 0 ? waitMs : undefined;
 }
@@ -130,14 +130,14 @@ function findDeletionWait({ metadata, status }: NodePool, now: Date): number | u
 function findDesiredNodes(
   pool: NodePool,
   machineDeployment: MachineDeploymentState | undefined,
-  { requestedReplicas, keepsLive }: Pick<MeasureOptions, "requestedReplicas" | "keepsLive">,
+  { liveReplicas, keepsLive }: Pick<MeasureOptions, "liveReplicas" | "keepsLive">,
 ): number {
   const { spec } = pool;
   const given = machineDeployment?.replicas ?? spec.desiredNodes;
   if (keepsLive) return given;
   return isAutoscaled(spec)
     ? Math.max(given, autoscalingRange(spec).minNodes)
-    : findFixedCount(pool, requestedReplicas);
+    : findFixedCount(pool, liveReplicas);
 }
 
 /** Whether a machine has the size of the specification, as far as its own is known. */
@@ -200,13 +200,13 @@ function determineState(
 }
 
 /** The oldest machine that has not joined, what it waits for, and the next step. */
-export function describeLateMachine({ joining, isLate }: PoolProgress): string {
-  const [late] = joining;
-  if (late === undefined) return " If this lasts, ask the platform's operator to look at the node pool.";
-  return ` Machine ${late.name} has not joined${isLate ? " in time" : ""}: ${late.waitsFor}. If this lasts, ask the platform's operator to look at it.`;
+export function describeJoiningMachine({ joining, isLate }: PoolProgress): string {
+  const [oldest] = joining;
+  if (oldest === undefined) return " If this lasts, ask the platform's operator to look at the node pool.";
+  return ` Machine ${oldest.name} has not joined${isLate ? " in time" : ""}: ${oldest.waitsFor}. If this lasts, ask the platform's operator to look at it.`;
 }
 
-/** Problems of a cluster that a new pool of it reports as its own: of a rejection that names no part. */
+/** Problems of a cluster that a new pool of it reports as its own: of a refusal that names no part. */
 const REJECTIONS = new Set(["RejectedByClusterAPI", "QuotaExceeded", "UnsupportedByClass"]);
 
 /** What keeps this pool from its desired state, of itself or of its cluster; undefined = nothing does. */
@@ -218,9 +218,10 @@ export function findObstacle(observed: ObservedPool, progress: PoolProgress): Pr
   if (cluster?.problem === undefined || cluster.deleting) return undefined;
   const problem = findBlockingProblem(cluster);
   if (problem === undefined) return undefined;
-  // A pool that was never made waits for its cluster for any other; one that Cluster API has taken was not rejected.
+  // A pool that was never made waits for its cluster, unless that was refused.
   const isNew = topologyPool === undefined && pool.status?.firstReadyAt === undefined;
   if (isNew && !REJECTIONS.has(problem.reason)) return undefined;
+  // Cluster API has accepted the pool, and is about to make it.
   if (topologyPool !== undefined && progress.state === "absent") return undefined;
   const isScaled = machineDeployment?.replicas === progress.desiredNodes;
   const isOpen = !progress.isPropagated || progress.state === "updating" || !isScaled;

@@ -15,7 +15,8 @@ type PoolPlan = Plan<NodePoolStatus>;
 
 /**
  * Decides what to do for one pool. Its machines are created through its cluster, which puts the pool into its topology; what
- * is left here is the pool's identity, its status, the replacement of nodes, and its finalizer.
+ * is left here is the pool's identity, its status, the replacement of nodes, and in its deletion a MachineDeployment that remains
+ * and the finalizer.
  */
 export function reconcilePool(gathered: ObservedPool, now: Date): PoolPlan {
   const observed = withExpiry(gathered, now);

@@ -18,7 +18,7 @@ import {
   nodePoolConditionTypes,
 } from "../../shared/crd/node-pool.ts";
 import { earliest, formatTime } from "../../shared/program/time.ts";
-import { findRequestedReplicas, isCountUnmanaged } from "../capi/pool-replicas.ts";
+import { findLiveReplicas, isCountUnmanaged } from "../capi/pool-replicas.ts";
 import { decideProtection, findExpiryHeld, findExpiryWaitMs } from "../expiry/expiry.ts";
 import { findIdentityProblem, isDeleting, readIdentity } from "../identity/identity.ts";
 import { decidePoolConditions, type PoolCondition, poolCondition } from "./conditions.ts";
@@ -41,8 +41,8 @@ export function composePoolStatus(
   const { pool, machineDeployment } = observed;
   const last = pool.status;
   const keepsLive = observed.blocker !== undefined;
-  const requestedReplicas = findRequestedReplicas(observed.topologyPool, machineDeployment?.replicas);
-  const options = { ...observed, requestedReplicas, keepsLive };
+  const liveReplicas = findLiveReplicas(observed.topologyPool, machineDeployment?.replicas);
+  const options = { ...observed, liveReplicas, keepsLive };
   const progress = measurePool(pool, machineDeployment, observed.machines, options, now);
   const generation = pool.metadata.generation ?? 0;
   const conditions = setConditions<NodePoolConditionType>(
@@ -68,7 +68,7 @@ export function composePoolStatus(
     ...composeId(observed),
     conditions,
     phase: summarizePoolPhase(conditions),
-    ...(isCountUnmanaged(pool, requestedReplicas) && { countUnmanaged: true }),
+    ...(isCountUnmanaged(pool, liveReplicas) && { countUnmanaged: true }),
     nodes: progress.nodes,
     readyNodes: progress.readyNodes,
     upToDateNodes: progress.upToDateNodes,

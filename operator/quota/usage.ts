@@ -18,7 +18,7 @@ import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { compareAge, objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
-import { findFixedCount, findRequestedReplicas } from "../capi/pool-replicas.ts";
+import { findFixedCount, findLiveReplicas } from "../capi/pool-replicas.ts";
 import { readTopologyPools, type TopologyPool } from "../capi/worker-pool.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
@@ -115,8 +115,8 @@ export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[])
     const liveAmounts = amountsOf(topologyPool, spec);
     const granted = addAmounts(liveAmounts, occupiedAmounts(pool, liveAmounts));
     // An autoscaled pool has its maximum of nodes at most.
-    const requestedReplicas = findRequestedReplicas(topologyPool, topologyPool && maxNodesOf(topologyPool));
-    const desiredNodes = findFixedCount(pool, requestedReplicas);
+    const liveReplicas = findLiveReplicas(topologyPool, topologyPool && maxNodesOf(topologyPool));
+    const desiredNodes = findFixedCount(pool, liveReplicas);
     const desired = poolAmounts({ ...spec, desiredNodes });
     const requested = isDeleting(pool) ? granted : addAmounts(desired, occupiedAmounts(pool, desired));
     return { key: poolKey(metadata), metadata, granted, requested, clusterKey };
