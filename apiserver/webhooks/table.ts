@@ -151,7 +151,7 @@ export const webhookAttempts = pgTable(
     /** Null when no response came. */
     statusCode: integer("status_code"),
     responseHeaders: jsonb("response_headers").$type<Record<string, string>>(),
-    /** The first 16 KiB. */
+    /** The first 16 KiB, as text in which an invalid byte takes three. */
     responseBody: bytes("response_body"),
     errorClass: text("error_class", { enum: ERROR_CLASSES }),
     errorMessage: text("error_message"),

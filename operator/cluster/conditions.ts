@@ -62,7 +62,7 @@ export interface Facts {
   target: string | undefined;
   /** The version of the last rollout that converged; before the first one has, that of the control plane. */
   running: string | undefined;
-  /** The live Cluster API object is as decided, and Cluster API has observed it, unless the cluster is suspended. */
+  /** The live Cluster API object has all that is decided, and Cluster API has observed it, unless the cluster is suspended. */
   isCarriedOut: boolean;
 }
 

@@ -25,7 +25,7 @@ export interface PoolChoice {
 
 /**
  * Every pool as specified; one that is blocked keeps the number of nodes and the machine size that Cluster API has, or is
- * left out. In one that Cluster API rejects, the rejected part is as it is there, and a new one is left out.
+ * left out. A rejected machine size is as it is there, rejected taints are left out, and so is a new pool that Cluster API rejects.
  */
 export function choosePools(
   observed: ObservedCluster,

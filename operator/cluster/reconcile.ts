@@ -150,7 +150,7 @@ const NOTHING_DECIDED = {
   isCarriedOut: false,
 };
 
-/** Whether nothing is left to apply, and Cluster API has observed the generation of its object, unless the cluster is suspended. */
+/** Whether nothing is left to write, and Cluster API has observed the generation of its object, unless the cluster is suspended. */
 function isCarriedOut({ cluster, capi }: ObservedCluster, steps: Steps): boolean {
   if (steps.write.length > 0 || steps.waitMs !== undefined) return false;
   // While it is paused, Cluster API observes nothing.

@@ -84,8 +84,8 @@ function isSame(left: unknown, right: unknown): boolean {
 }
 
 /**
- * The object to apply, with each rejected part as Cluster API has it, but for those of single pools (choosePools) and the
- * version (service plan), which are kept before. Where it did not say which part it rejects,
+ * The object to apply, with each rejected part as Cluster API has it, but for machine sizes and taints (choosePools) and
+ * the version (service plan), which are chosen before. Where it did not say which part it rejects,
  * everything is kept except the list of networks that may reach the API endpoint, and deleted pools: neither waits for
  * anything.
  */

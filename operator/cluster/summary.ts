@@ -120,13 +120,13 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
   const concernsWholeCluster = [INFRASTRUCTURE_LOST, "Deleting"].includes(ready.reason);
   if (ready.status === "False" && (!wasReady || concernsWholeCluster)) return ready;
   const policy = findCondition(conditions, "NetworkPolicyApplied");
-  const held = policy?.status === "False" ? ` ${policy.message}` : "";
+  const policyNote = policy?.status === "False" ? ` ${policy.message}` : "";
   const upgrading = findCondition(conditions, "Upgrading");
-  if (upgrading?.status === "True") return { ...upgrading, message: `${upgrading.message}${held}` };
+  if (upgrading?.status === "True") return { ...upgrading, message: `${upgrading.message}${policyNote}` };
   const workers = findCondition(conditions, "WorkersReady");
-  if (workers?.status === "False") return { ...workers, message: `${workers.message}${held}` };
+  if (workers?.status === "False") return { ...workers, message: `${workers.message}${policyNote}` };
   if (observed.capi?.state.rollingOut) {
-    return { reason: "RollingOut", message: `Machines are being replaced one after another.${held}` };
+    return { reason: "RollingOut", message: `Machines are being replaced one after another.${policyNote}` };
   }
   return facts.isCarriedOut
     ? undefined

@@ -78,7 +78,7 @@ export function readIdentity(object: Identified, runs: boolean): IdentityState {
   return state === "unconfirmed" && runs ? "known" : state;
 }
 
-/** An object that is being deleted and whose finalizer the operator has removed: nothing of it is left. */
+/** An object that is being deleted, without the operator's finalizer: it had nothing left, or somebody else removed it. */
 export function isFinalized({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined && !hasFinalizer(metadata);
 }

@@ -36,7 +36,7 @@ interface PoolCaches {
   machines: Pick<Store<Machine>, "byIndex">;
 }
 
-/** The Cluster API cluster of the Cluster with this key. Every controller asks here, none reads that cache itself. */
+/** The Cluster API cluster of the Cluster with this key, and whether it is Marina's own, which is asked here before any use of it. */
 export function findCapi(caches: OwnershipCaches, key: string): CapiOwnership {
   return decideOwnership(caches.clusters.get(key), caches.capiClusters.get(key));
 }

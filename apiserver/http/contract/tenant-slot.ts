@@ -56,7 +56,7 @@ export interface TenantRequest {
   readonly isEnded: boolean;
   /** Aborts when no caller waits for the result any more; undefined for a write, which is completed once it has begun. */
   readonly signal: AbortSignal | undefined;
-  /** Called once the first transaction of a write has its connection: from then on the write is completed. */
+  /** Called once the first transaction of a write has its connection: from then on it is completed, but not begun anew. */
   detachFromClient?: (() => void) | undefined;
 }
 

@@ -84,8 +84,8 @@ async function createLookup(
   const ofClusters = await findRecordedPlaces(db, "cluster", ids);
   const ofPools = await findRecordedPlaces(db, "node_pool", ids);
   const isUnrecorded = ids.some((id) => !ofClusters.has(id) && !ofPools.has(id));
-  const live = isUnrecorded ? [...caches.clusters.list(), ...caches.nodePools.list()] : [];
-  const uidsById = Map.groupBy(live, idOf);
+  const cached = isUnrecorded ? [...caches.clusters.list(), ...caches.nodePools.list()] : [];
+  const uidsById = Map.groupBy(cached, idOf);
   return async (object, id) => {
     const { uid = "", annotations } = object.metadata;
     const [own, other] = isNodePool(object) ? [ofPools, ofClusters] : [ofClusters, ofPools];

@@ -51,7 +51,7 @@ export async function projectBatch(
 ): Promise<void> {
   const found = batch.flatMap((work) => toCachedObject(caches, work) ?? []);
   const uids = found.map(({ object }) => object.metadata.uid ?? "");
-  // REST shows no change that is not in the audit log. Changes of a new object wait for the row of its creation.
+  // The projector stores no change before it is in the audit log; those of a new object wait for the row of its creation.
   await auditVersions(deps, unaudited, uids, { isProjected: false });
   await projectFound(deps, caches, { batch, found, unaudited });
   await auditVersions(deps, unaudited, uids, { isProjected: true });

@@ -26,7 +26,7 @@ export function createDeliveryMetrics(registry: Registry, db: Queryable): Delive
   const registers = [registry];
   const results = new Counter({
     name: "marina_apiserver_webhook_deliveries_total",
-    help: "Claimed deliveries by what became of them: delivered, retried, failed, postponed by a fault of Marina's own, released unsent by a drain or without its secrets, or superseded by another process's attempt",
+    help: "Claimed deliveries by what became of them: delivered, retried, failed, postponed by a fault of Marina's own, released by a drain or without its secrets, or superseded once its claim had ended",
     labelNames: ["result"],
     registers,
   });

@@ -37,7 +37,7 @@ export interface Postponed {
   kind: "postponed";
 }
 
-/** Nothing was sent, for the process drains or could not read the secrets: the delivery is due again at once. */
+/** No attempt is recorded, for the process drains or could not read the secrets: the delivery is due again at once. */
 export interface Released {
   kind: "released";
 }
@@ -47,7 +47,7 @@ export interface AttemptResult {
   outcome: Attempted | Postponed | Released;
 }
 
-/** What became of a delivery: `superseded` when its claim had ended, and another process has taken the delivery. */
+/** What became of a delivery: `superseded` when its claim had ended, so that another process may have it. */
 export type DeliveryResult = "delivered" | "retried" | "failed" | "postponed" | "released" | "superseded";
 
 interface LockedQueue extends EndpointHealth {
@@ -66,8 +66,8 @@ interface DeliveryChange {
 
 /**
  * Writes attempts, what becomes of their deliveries and the health of the endpoints, in one transaction, and ends the
- * claims. A result whose claim is no longer in the queue changes nothing: the process that has taken the delivery
- * writes its own attempt. Returns what became of each delivery, in order.
+ * claims. A result whose claim is no longer in the queue changes nothing: its delivery is due again, or
+ * another process has it. Returns what became of each delivery, in order.
  */
 export async function saveAttemptResults(
   db: Database,

@@ -34,7 +34,7 @@ export async function purgeDeliveries(db: Queryable, signal: AbortSignal): Promi
   );
 }
 
-/** The newest deliveries of a webhook, whose responses are kept: up to 32 KiB of each attempt. */
+/** The newest deliveries of a webhook, whose responses are kept: up to 64 KiB of each attempt. */
 const DELIVERIES_WITH_RESPONSES = 2000;
 
 /** Webhooks of which one statement finds that delivery: it reads the newest 2,000 of each. */
