@@ -12,12 +12,7 @@ import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet, Caches, RunContext } from "../caches.ts";
 import { enqueueTo } from "../caches.ts";
 import { hasFinalizer } from "../identity/identity.ts";
-import {
-  type CaCertificate,
-  findChangedAccessSource,
-  isTenantChanged,
-  readCertificateAuthority,
-} from "../tenant/access.ts";
+import { type CaCertificate, enqueueByTenantAccess, readCertificateAuthority } from "../tenant/access.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { issueClientCertificate } from "../tenant/sign.ts";
 import type { AccessHealth } from "../tenant/tenant-findings.ts";
@@ -157,13 +152,7 @@ export function watchAdminKubeconfigs(cacheSet: CacheSet, controller: Pick<Contr
       add(objectKey(change.object), change);
     }
   });
-  cacheSet.listen("capiClusters", (change) => {
-    if (isTenantChanged(change)) add(objectKey(change.object), change);
-  });
-  cacheSet.listen("clusterSecrets", (change) => {
-    const cluster = findChangedAccessSource(cacheSet.caches, change.object);
-    if (cluster !== undefined) add(cluster, change);
-  });
+  enqueueByTenantAccess(cacheSet, add);
   cacheSet.listen("issuedCredentials", addByChild);
   cacheSet.listen("roles", addByChild);
   cacheSet.listen("roleBindings", addByChild);

@@ -8,12 +8,7 @@ import type { CacheSet } from "../caches.ts";
 import { enqueueByNamespace, enqueueTo } from "../caches.ts";
 import { findWithSameId, isRecreationRequested } from "../identity/identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import {
-  ANNOTATION_CAPI_UID,
-  ANNOTATION_LOST_CA,
-  findChangedAccessSource,
-  isTenantChanged,
-} from "../tenant/access.ts";
+import { ANNOTATION_CAPI_UID, ANNOTATION_LOST_CA, enqueueByTenantAccess } from "../tenant/access.ts";
 
 /** Adds the key of an access for every change that it depends on. */
 export function watchAccesses(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
@@ -40,13 +35,7 @@ export function watchAccesses(cacheSet: CacheSet, controller: Pick<Controller, "
     if (isDeletion || isResumed || isRecreated || isReady || change.type !== "updated")
       addAllOf(objectKey(change.object), change);
   });
-  cacheSet.listen("capiClusters", (change) => {
-    if (isTenantChanged(change)) addAllOf(objectKey(change.object), change);
-  });
-  cacheSet.listen("clusterSecrets", (change) => {
-    const cluster = findChangedAccessSource(cacheSet.caches, change.object);
-    if (cluster !== undefined) addAllOf(cluster, change);
-  });
+  enqueueByTenantAccess(cacheSet, addAllOf);
   cacheSet.listen("issuedCredentials", (change) => {
     const { namespace, name } = change.object.metadata;
     const cluster = clusterOfAdminSecret(name);

@@ -25,7 +25,7 @@ import { decideBindings, decideCredential } from "../admin-kubeconfig/reconcile.
 import type { CacheSet, Caches, RunContext } from "../caches.ts";
 import { enqueueTo } from "../caches.ts";
 import { findOutdated } from "../cluster-access/observe.ts";
-import { findChangedAccessSource, isTenantChanged, readCapiAccess } from "../tenant/access.ts";
+import { enqueueByTenantAccess, readCapiAccess } from "../tenant/access.ts";
 import { composeAdminBinding, ensureBindings } from "../tenant/binding.ts";
 import { requestToken, type Signers } from "../tenant/issue.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
@@ -158,13 +158,7 @@ export function watchTenantBindings(cacheSet: CacheSet, controller: Pick<Control
       add(objectKey(change.object), change);
     }
   });
-  cacheSet.listen("capiClusters", (change) => {
-    if (isTenantChanged(change)) add(objectKey(change.object), change);
-  });
-  cacheSet.listen("clusterSecrets", (change) => {
-    const cluster = findChangedAccessSource(cacheSet.caches, change.object);
-    if (cluster !== undefined) add(cluster, change);
-  });
+  enqueueByTenantAccess(cacheSet, add);
   cacheSet.listen("issuedCredentials", (change) => {
     const { namespace, name } = change.object.metadata;
     const cluster = clusterOfAdminSecret(name);

@@ -4,9 +4,10 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
-import { toKey } from "../../shared/kube/object.ts";
+import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { Store } from "../../shared/kube/store.ts";
+import type { CacheSet, Enqueue } from "../caches.ts";
 import { readCapiCluster } from "../capi/cluster-state.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
 import {
@@ -202,11 +203,22 @@ export function isTenantChanged(change: Change<CapiCluster>): boolean {
   return isOwnerChanged(change) || previous === undefined || summarize(previous) !== summarize(object);
 }
 
+/** Adds each cluster of which the tenant's API server or the access to it may have changed. */
+export function enqueueByTenantAccess(cacheSet: Pick<CacheSet, "caches" | "listen">, add: Enqueue): void {
+  cacheSet.listen("capiClusters", (change) => {
+    if (isTenantChanged(change)) add(objectKey(change.object), change);
+  });
+  cacheSet.listen("clusterSecrets", (change) => {
+    const cluster = findChangedAccessSource(cacheSet.caches, change.object);
+    if (cluster !== undefined) add(cluster, change);
+  });
+}
+
 /**
  * The key of the cluster whose access depends on this Secret; undefined for another one, and for Cluster API's
  * kubeconfig of a cluster that has a CA.
  */
-export function findChangedAccessSource(caches: AccessCaches, { metadata }: KubeObject): string | undefined {
+function findChangedAccessSource(caches: AccessCaches, { metadata }: KubeObject): string | undefined {
   const cluster = clusterOfAccessSecret(metadata);
   if (cluster === undefined) return undefined;
   const key = toKey(metadata.namespace, cluster);
