@@ -14,7 +14,7 @@ import { readInvoiceLines } from "./invoices/line-store.ts";
 import { toInvoicePdf } from "./invoices/pdf/write.ts";
 import { findInvoice, insertInvoice, listAllInvoices, readDailyCosts } from "./invoices/store.ts";
 import { insertRates } from "./rate-card/store.ts";
-import type { UsageInterval } from "./usage/interval.ts";
+import type { UsageInterval } from "./resource-types.ts";
 import { usageEvidence, usageIntervals } from "./usage/table.ts";
 
 /** Writes an interval into the ledger: by default one vCPU of no cluster and a new subject. Returns its id. */

@@ -11,7 +11,7 @@ import { organizationNamespace } from "../organizations/index.ts";
 import { findCluster, type ProjectedCluster } from "../resources/project/index.ts";
 import { collectErrors, type PeriodicJob, throwFirst } from "../work/periodic.ts";
 import { revokeIfThere, toFound } from "./accesses.ts";
-import { holderOf, organizationOf, parseId } from "./holder.ts";
+import { findNamed, findRights, type HeldAccess, holderOf, organizationOf, parseId } from "./holder.ts";
 import { purgeEnded } from "./observe/store.ts";
 import {
   completeOffboardings,
@@ -22,7 +22,6 @@ import {
   setGeneration,
 } from "./offboarding/store.ts";
 import { runRevocations } from "./revocations.ts";
-import { findNamed, findRights, type HeldAccess } from "./rights.ts";
 import type { EndedRight } from "./table.ts";
 
 /** The job of accesses whose holders have lost the right to them. */

@@ -5,8 +5,8 @@ import type { Author, Principal } from "../http/authentication/principal.ts";
 import type { Membership } from "../http/authorization/permissions.ts";
 import { ApiError, describeExcess, notFound } from "../http/errors.ts";
 import { lockOrganization } from "../organizations/index.ts";
-import { deleteGroupMember } from "./groups/member-store.ts";
 import { isLost } from "./groups/settle.ts";
+import { deleteGroupMember } from "./groups/store.ts";
 import type { MemberHooks } from "./hooks.ts";
 import { auditMember } from "./present.ts";
 import {

@@ -1,8 +1,7 @@
 export { findPoolViolations, type NewNodePool, type ObjectPlace } from "./collection.ts";
-export { conditionsField } from "./conditions-schema.ts";
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects, toBilledPool } from "./effects.ts";
-export { MAX_LEFTOVERS, type TenantObject, upgradeChecksField } from "./effects-schema.ts";
 export { EXAMPLE_EFFECTS } from "./examples.ts";
+export { conditionsField, MAX_LEFTOVERS, type TenantObject, upgradeChecksField } from "./fields-schema.ts";
 export { presentConditions, protectionStateOf } from "./present.ts";
 export {
   createNodePoolBody,

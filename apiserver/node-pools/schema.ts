@@ -18,9 +18,8 @@ import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { type ErrorDetail, MAX_DETAILS } from "../http/errors.ts";
 import { quotaEffectsField } from "../quotas/index.ts";
 import { NODE_POOL_STATUSES } from "../resources/project/index.ts";
-import { conditionsField } from "./conditions-schema.ts";
-import { tenantEffects, warningRecord } from "./effects-schema.ts";
 import { EXAMPLE_EFFECTS, exampleNodePool } from "./examples.ts";
+import { conditionsField, tenantEffects, warningRecord } from "./fields-schema.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 
 const END =

@@ -4,6 +4,7 @@ import { MAX_REPOSITORY_LENGTH, MAX_TAG_LENGTH, MAX_TAGS, namePageSchema } from 
 import { MAX_LINKS, MAX_TEXT_LENGTHS, MAX_VULNERABILITIES, SEVERITIES } from "./report.ts";
 
 const MAX_COUNT = 1_000_000;
+const MAX_INT32 = 2_147_483_647;
 const DIGEST_LENGTH = 71;
 const EXAMPLE_DIGEST = `sha256:${"4b".repeat(32)}`;
 
@@ -32,8 +33,8 @@ export const repositoryDetail = z
   .openapi("RepositoryDetail", { example: { ...EXAMPLE_REPOSITORY, tag_count: 3 } });
 export const repositoryPage = namePageSchema(repositoryRecord, "RepositoryPage");
 
-const bytesField = (description: string) =>
-  z.int().min(0).max(Number.MAX_SAFE_INTEGER).openapi({ format: "int64", description, example: 52_428_800 });
+const bytesField = (description: string, example: number) =>
+  z.int().min(0).max(Number.MAX_SAFE_INTEGER).openapi({ format: "int64", description, example });
 
 export const tagRecord = z
   .object({
@@ -42,6 +43,7 @@ export const tagRecord = z
     media_type: textField(255, "Of the manifest.", "application/vnd.oci.image.manifest.v1+json"),
     size_bytes: bytesField(
       "Bytes of the image as it is stored, each layer once; of an index, of all its images.",
+      52_428_800,
     ),
   })
   .openapi("RepositoryTag", {
@@ -127,3 +129,32 @@ export const scanRecord = z
       ],
     },
   });
+
+const EXAMPLE_USAGE = {
+  stored_bytes: 5_368_709_120,
+  tag_count: 42,
+  measured_at: "2026-11-21T09:00:00.000Z",
+  pushed_bytes: 52_428_800,
+  limit_bytes: 107_374_182_400,
+  limit_tags: 10_000,
+};
+
+export const registryUsageRecord = z
+  .object({
+    stored_bytes: bytesField(
+      "Bytes of the blobs of all tagged images, each once; this is billed.",
+      EXAMPLE_USAGE.stored_bytes,
+    ),
+    tag_count: countField(MAX_INT32, "Tags of all repositories.", EXAMPLE_USAGE.tag_count),
+    measured_at: timestampField("When both were measured; null before the first time.").nullable(),
+    pushed_bytes: bytesField(
+      "Bytes that were pushed since then; not billed yet.",
+      EXAMPLE_USAGE.pushed_bytes,
+    ),
+    limit_bytes: bytesField(
+      "Nothing can be pushed once stored and pushed bytes are as many; null: no limit.",
+      EXAMPLE_USAGE.limit_bytes,
+    ).nullable(),
+    limit_tags: countField(MAX_INT32, "The same for tags.", EXAMPLE_USAGE.limit_tags).nullable(),
+  })
+  .openapi("RegistryUsage", { example: EXAMPLE_USAGE });

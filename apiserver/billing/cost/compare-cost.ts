@@ -5,7 +5,7 @@ import { type Month, monthOf } from "../month.ts";
 import type { PriceHistory } from "../rating/histories.ts";
 import { type RatedLine, rateLines, sumByType, sumCents } from "../rating/lines.ts";
 import { readPriceHistory } from "../rating/read.ts";
-import type { MeteredType, UsageInterval } from "../usage/interval.ts";
+import type { MeteredType, UsageInterval } from "../resource-types.ts";
 import { type MachineSize, type Use, useOfControlPlane, useOfMachine, useOfStatus } from "../usage/uses.ts";
 import type { CostEffect } from "./schema.ts";
 

@@ -7,7 +7,7 @@ import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { ensureNamespace } from "../../organizations/index.ts";
 import { startProjector } from "../../resources/project/projector.ts";
 import { startTestApp } from "../../testing/app.ts";
-import type { MeteredType } from "../usage/interval.ts";
+import type { MeteredType } from "../resource-types.ts";
 import { createLedgerMetrics } from "../usage/metrics.ts";
 import { type LedgerDeps, runRound } from "../usage/round.ts";
 import { usageIntervals } from "../usage/table.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type Month, parseMonth } from "../month.ts";
 import { flatPrices, interval } from "../rating/testing.ts";
+import type { UsageInterval } from "../resource-types.ts";
 import { runAtOnce } from "../turns.ts";
-import type { UsageInterval } from "../usage/interval.ts";
 import { composeLines, type InvoicedLine } from "./compose.ts";
 
 const JANUARY = parseMonth("2026-01") as Month;

@@ -4,8 +4,8 @@ import { dateOf, type Month, periodOf } from "../month.ts";
 import { findCharges } from "../rating/charges.ts";
 import { groupByLine, type RatedLine, rateLinesInSteps, sumCents, toUse } from "../rating/lines.ts";
 import type { RatingSource } from "../rating/read.ts";
+import type { MeteredType } from "../resource-types.ts";
 import type { Steps } from "../turns.ts";
-import type { MeteredType } from "../usage/interval.ts";
 
 /** A line of an invoice. */
 export interface InvoiceLine {

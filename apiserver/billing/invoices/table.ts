@@ -16,7 +16,7 @@ import {
 } from "drizzle-orm/pg-core";
 import type { Labels } from "../../../shared/crd/labels.ts";
 import { centsColumn, eurosColumn } from "../../db/columns.ts";
-import type { MeteredType } from "../usage/interval.ts";
+import type { MeteredType } from "../resource-types.ts";
 import type { DailyCost } from "./compose.ts";
 import { documentColumns } from "./document-columns.ts";
 

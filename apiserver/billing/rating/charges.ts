@@ -1,7 +1,11 @@
 import type { Month } from "../month.ts";
-import { RESOURCE_TYPES, type ResourceType } from "../resource-types.ts";
+import {
+  type MeteredType,
+  RESOURCE_TYPES,
+  type ResourceType,
+  type UsageInterval,
+} from "../resource-types.ts";
 import { runAtOnce, type Steps } from "../turns.ts";
-import type { MeteredType, UsageInterval } from "../usage/interval.ts";
 import { isPackage, type PriceHistory, type PriceTimeline, toTimeline } from "./histories.ts";
 
 /** What was used of a resource in some time. */

@@ -1,6 +1,5 @@
 import type { PricePoint } from "../rate-card/store.ts";
-import type { ResourceType } from "../resource-types.ts";
-import type { MeteredType } from "../usage/interval.ts";
+import type { MeteredType, ResourceType } from "../resource-types.ts";
 
 /** What a package costs and contains from an instant until the next change of it. */
 export interface PackageChange {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Month, parseMonth } from "../month.ts";
-import type { MeteredType, UsageInterval } from "../usage/interval.ts";
+import type { MeteredType, UsageInterval } from "../resource-types.ts";
 import { findCharges } from "./charges.ts";
 import { rateLines, sumByLabel, sumCents, sumToLines } from "./lines.ts";
 import { anyHistory, anyIntervals, anyMonth, interval, rate, toHistory, toIntervals } from "./testing.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Month, parseMonth } from "../month.ts";
-import type { UsageInterval } from "../usage/interval.ts";
+import type { UsageInterval } from "../resource-types.ts";
 import { findCharges } from "./charges.ts";
 import { flatPrices, interval, rate } from "./testing.ts";
 

@@ -1,7 +1,7 @@
 import { type PricedUse, priceInCents } from "../money.ts";
 import type { Month } from "../month.ts";
+import type { MeteredType } from "../resource-types.ts";
 import { runAtOnce, type Steps } from "../turns.ts";
-import type { MeteredType } from "../usage/interval.ts";
 import { type Charge, findChargesInSteps, type Rating } from "./charges.ts";
 
 /** A line of an invoice: everything of one cluster and resource type at one unit price. */

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { type Month, monthOf, parseMonth } from "../month.ts";
 import type { PricePoint } from "../rate-card/store.ts";
-import { RESOURCE_TYPES, type ResourceType } from "../resource-types.ts";
-import type { UsageInterval } from "../usage/interval.ts";
+import { RESOURCE_TYPES, type ResourceType, type UsageInterval } from "../resource-types.ts";
 import type { PriceHistory } from "./histories.ts";
 import { rateLines } from "./lines.ts";
 

@@ -8,8 +8,8 @@ import { projected, projectedPool } from "../../resources/project/testing.ts";
 import { startTestApp } from "../../testing/app.ts";
 import { FOCUS_CSV } from "../invoices/focus.ts";
 import { insertRates } from "../rate-card/store.ts";
+import type { UsageInterval } from "../resource-types.ts";
 import { insertUsage } from "../testing.ts";
-import type { UsageInterval } from "../usage/interval.ts";
 
 const at = (text: string) => new Date(`2026-02-${text}Z`);
 

@@ -1,5 +1,5 @@
+import type { MeteredType, UsageInterval } from "../resource-types.ts";
 import { type Evidence, type EvidenceKind, isOfKind } from "./evidence.ts";
-import type { MeteredType, UsageInterval } from "./interval.ts";
 
 /** An interval of the ledger, with what it was made from. */
 export interface LedgerInterval extends UsageInterval {

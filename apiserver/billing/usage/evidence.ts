@@ -1,4 +1,4 @@
-import type { MeteredType } from "./interval.ts";
+import type { MeteredType } from "../resource-types.ts";
 
 /** What is metered as one: its quantities change and end together. */
 export type EvidenceKind = "control_plane" | "cluster_resources" | "machine" | "shared_storage" | "registry";

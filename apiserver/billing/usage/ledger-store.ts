@@ -5,9 +5,9 @@ import { chunk } from "../../db/statement.ts";
 import { organizations } from "../../organizations/index.ts";
 import { clusterRecords, projectedClusters, projectedNodePools } from "../../resources/project/table.ts";
 import { markDue } from "../budgets/store.ts";
+import type { UsageInterval } from "../resource-types.ts";
 import { type LatestIntervals, type LedgerChanges, setLatestInterval } from "./apply-evidence.ts";
 import type { Evidence, EvidenceKind, Metered } from "./evidence.ts";
-import type { UsageInterval } from "./interval.ts";
 import { usageEvidence, usageFigures, usageIntervals, usageRounds, usageSources } from "./table.ts";
 
 /** Until the end of the transaction no other one writes to the ledger. */

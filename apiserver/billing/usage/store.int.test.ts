@@ -4,7 +4,7 @@ import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { objectRecords } from "../../resources/project/table.ts";
 import { startTestApp } from "../../testing/app.ts";
-import type { UsageInterval } from "./interval.ts";
+import type { UsageInterval } from "../resource-types.ts";
 import { readUsageIntervals } from "./ledger-store.ts";
 import { usageEvidence, usageIntervals } from "./table.ts";
 

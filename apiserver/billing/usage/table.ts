@@ -15,8 +15,8 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
+import type { MeteredType } from "../resource-types.ts";
 import type { EvidenceKind, EvidenceSample } from "./evidence.ts";
-import type { MeteredType } from "./interval.ts";
 
 /**
  * What the platform saw of each use: the source that the intervals are made from, in the order of `sequence`, in which

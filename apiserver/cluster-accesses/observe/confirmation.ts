@@ -17,9 +17,8 @@ import { isAudited } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import { idSchema } from "../../http/contract/validate.ts";
 import { findKnownOrganizations } from "../../organizations/index.ts";
-import { holderOf, parseId } from "../holder.ts";
+import { findRights, holderOf, parseId } from "../holder.ts";
 import { accessIdOf } from "../present.ts";
-import { findRights } from "../rights.ts";
 import { findRecorded, listUnended, type RecordedAccess } from "./store.ts";
 
 /** What the records know of an access that waits for their confirmation. */

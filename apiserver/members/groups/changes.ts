@@ -5,7 +5,6 @@ import type { Author } from "../../http/authentication/principal.ts";
 import { ApiError, invalidField } from "../../http/errors.ts";
 import { lockOrganization } from "../../organizations/index.ts";
 import type { MemberHooks } from "../hooks.ts";
-import { listGrantees } from "./grant-store.ts";
 import {
   deleteMapping,
   type GroupMapping,
@@ -15,6 +14,7 @@ import {
 } from "./mapping-store.ts";
 import { auditMapping } from "./present.ts";
 import { settleMembers } from "./settle.ts";
+import { listGrantees } from "./store.ts";
 import type { GroupMappingRow } from "./table.ts";
 
 /**

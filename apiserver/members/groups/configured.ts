@@ -4,7 +4,6 @@ import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import type { ConfiguredIssuer } from "../../http/authentication/issuer-config.ts";
 import type { MemberHooks } from "../hooks.ts";
-import { listGrantees } from "./grant-store.ts";
 import {
   deleteMapping,
   findMapping,
@@ -15,6 +14,7 @@ import {
 } from "./mapping-store.ts";
 import { auditMapping } from "./present.ts";
 import { GROUP_MEMBERSHIPS, inOpenOrganization, settleMembers } from "./settle.ts";
+import { listGrantees } from "./store.ts";
 import type { GroupMappingRow } from "./table.ts";
 
 /**

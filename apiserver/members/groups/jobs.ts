@@ -3,9 +3,8 @@ import type { Deps } from "../../deps.ts";
 import type { PeriodicJob } from "../../work/periodic.ts";
 import type { MemberHooks } from "../hooks.ts";
 import { recordConfiguredMappings } from "./configured.ts";
-import { purgeGrants } from "./grant-store.ts";
-import { listLapsed } from "./member-store.ts";
 import { inOpenOrganization, settleMembers } from "./settle.ts";
+import { listLapsed, purgeGrants } from "./store.ts";
 
 const SETTLE_EVERY_MS = 2_000;
 const PURGE_EVERY_MS = 3_600_000;

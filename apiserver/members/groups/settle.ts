@@ -18,13 +18,16 @@ import type { MemberRow } from "../table.ts";
 import { findIssuerOf, insertUser, lockIssuerOf } from "../user-store.ts";
 import {
   deleteGrantsOfOthers,
+  deleteGroupMember,
+  findMembersOf,
+  insertGroupMember,
   listDueOrganizations,
   listGrants,
   listOrganizationsOfOthers,
   renewGrants,
   type UserGroups,
-} from "./grant-store.ts";
-import { deleteGroupMember, findMembersOf, insertGroupMember, updateGroupMember } from "./member-store.ts";
+  updateGroupMember,
+} from "./store.ts";
 import { strongestOf } from "./strongest.ts";
 
 /** What the audit log calls this part of the service. */

@@ -3,7 +3,7 @@ import { and, count, eq, inArray } from "drizzle-orm";
 import { beforeEach, describe, expect, test } from "vitest";
 import { setUp } from "../../../e2e/testing/set-up.ts";
 import { startTestApp } from "../../testing/app.ts";
-import { findKnownDigests } from "../digest-store.ts";
+import { findKnownDigests } from "../usage/store.ts";
 import {
   findScan,
   MAX_PENDING,

@@ -2,7 +2,7 @@ import { and, count, eq, gte, inArray, isNotNull, isNull, lt, ne, sql } from "dr
 import type { Queryable } from "../../db/client.ts";
 import { chunk } from "../../db/statement.ts";
 import { ApiError, describeExcess, type QuotaFigures } from "../../http/errors.ts";
-import { findKnownDigests } from "../digest-store.ts";
+import { findKnownDigests } from "../usage/store.ts";
 import { registryScans, type ScanRow } from "./table.ts";
 
 /** Who asks for a scan: the lower number is scanned first. */

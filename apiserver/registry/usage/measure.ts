@@ -1,9 +1,8 @@
 import type { Deps } from "../../deps.ts";
 import type { RegistryBackend } from "../backend/backend.ts";
 import { listContents } from "../backend/oci.ts";
-import { findKnownDigests } from "../digest-store.ts";
 import { repositoryPrefix } from "../names.ts";
-import { deleteImagesExcept, findUsage, insertImage, storeMeasurement } from "./store.ts";
+import { deleteImagesExcept, findKnownDigests, findUsage, insertImage, storeMeasurement } from "./store.ts";
 import { registryImages, type UsageRow } from "./table.ts";
 
 /** The tagged images of an organization. */

@@ -13,11 +13,11 @@ import { findHelperFiles, measure } from "./measures.ts";
 const root = join(import.meta.dirname, "..", "..", "..");
 const LIMITS = {
   // With room for a slice that is added.
-  apiserver: 485,
+  apiserver: 480,
   operator: 120,
   shared: 76,
   tables: 55,
-  smallFiles: 90,
+  smallFiles: 80,
   repeatedBlocks: 0,
   lines: 249_960,
 };
