@@ -4,6 +4,7 @@ import { setUp } from "../../e2e/testing/set-up.ts";
 import { isInSync, withAppliedHash } from "../../shared/controller/applied.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { idleClusterSpec, openTestApi } from "../../shared/crd/testing.ts";
+import { CAPABLE } from "../cluster/testing.ts";
 import { type CapiCluster, capiClusterKind, clusterClassKind } from "./kinds.ts";
 import { composeCapiCluster, type DesiredCluster } from "./topology.ts";
 import type { DesiredPool } from "./worker-pool.ts";
@@ -63,18 +64,7 @@ function compose(change: Partial<DesiredCluster> = {}): CapiCluster {
     pools: [pool],
     ...change,
   };
-  const capabilities = {
-    variables: new Set(["publicEndpoint", "workerSubnet", "machine"]),
-    maxAuthorizedCIDRs: undefined,
-    hasIPv4CIDRsAlone: false,
-    mayIgnoreAuthorizedCIDRs: false,
-    hasNamesPerNamespace: true,
-    workerClass: "default",
-    workerHealthCheck: undefined,
-    controlPlaneMachines: true,
-    kubernetesVersions: [],
-    addOns: [],
-  };
+  const capabilities = { ...CAPABLE, variables: new Set(["publicEndpoint", "workerSubnet", "machine"]) };
   return withAppliedHash(composeCapiCluster(desired, capabilities), ANNOTATION);
 }
 
