@@ -25,6 +25,7 @@ import {
   requireTicket,
   searchAllTickets,
 } from "./store.ts";
+import type { TicketRow } from "./table.ts";
 import { requireCategory, ticketScopeOf } from "./ticket-access.ts";
 
 const tag = "Support";
@@ -99,11 +100,7 @@ function addReads(router: Router<Deps>): void {
     },
     async (c, { deps, membership, query }) => {
       const rows = await listTickets(deps.db, ticketScopeOf(membership), query);
-      const now = deps.now();
-      return c.json(
-        toPage(rows, query.limit, (row) => presentTicket(row, now)),
-        200,
-      );
+      return c.json(toTicketPage(rows, query.limit, deps.now()), 200);
     },
   );
 
@@ -200,10 +197,7 @@ function addAdminReads(router: Router<Deps>): void {
         q === undefined
           ? await listAllTickets(deps.db, query, now)
           : await searchAllTickets(deps.db, q, query, now);
-      return c.json(
-        toPage(rows, query.limit, (row) => presentTicket(row, now)),
-        200,
-      );
+      return c.json(toTicketPage(rows, query.limit, now), 200);
     },
   );
 
@@ -275,4 +269,9 @@ function addAdminUpdate(router: Router<Deps>): void {
       return c.json(presentTicket(row, now), 200, { ETag: ticketTag(row, now) });
     },
   );
+}
+
+/** The wire form of a page of tickets, which depends on the time. */
+function toTicketPage(rows: readonly TicketRow[], limit: number, now: Date) {
+  return toPage(rows, limit, (row) => presentTicket(row, now));
 }

@@ -44,44 +44,6 @@ export function addWebhookRoutes(router: Router<Deps>): void {
   addAdminWebhookRoutes(router);
 }
 
-function addCreate(router: Router<Deps>): void {
-  addRoute(
-    router,
-    {
-      method: "post",
-      path: COLLECTION,
-      operationId: "createWebhook",
-      tag,
-      summary: "Create a webhook",
-      description:
-        "Events of its organization are sent to the endpoint as POST requests, signed as Standard Webhooks describes, at least once and in no fixed order. A response of 2xx within 15 s is a success; else there are seven more attempts within some 28 hours.",
-      access: "webhooks:create",
-      body: createWebhookBody,
-      responses: {
-        201: {
-          description: "Created; the secret is only in this response.",
-          body: webhookWithSecretRecord,
-          headers: ["Location", "ETag"],
-        },
-      },
-      errors: ["quota_exceeded"],
-    },
-    async (c, { deps, orgId, author, readBody, transact }) => {
-      const keys = requireKeys(deps);
-      const body = await readBody();
-      await requireEndpoint(deps, body.url);
-      return transact(
-        async (tx, { id }) => {
-          const { maxPerOrganization: maxWebhooks } = deps.config.webhooks;
-          return createWebhook(tx, author, orgId, { id, ...body, createdAt: deps.now(), maxWebhooks, keys });
-        },
-        (created) => c.json(presentWithSecret(created), 201, secretHeaders(created)),
-        { secret: true },
-      );
-    },
-  );
-}
-
 function addReads(router: Router<Deps>): void {
   addRoute(
     router,
@@ -120,6 +82,44 @@ function addReads(router: Router<Deps>): void {
       const etag = webhookTag(webhook);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentWebhook(webhook), 200, { ETag: etag });
+    },
+  );
+}
+
+function addCreate(router: Router<Deps>): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: COLLECTION,
+      operationId: "createWebhook",
+      tag,
+      summary: "Create a webhook",
+      description:
+        "Events of its organization are sent to the endpoint as POST requests, signed as Standard Webhooks describes, at least once and in no fixed order. A response of 2xx within 15 s is a success; else there are seven more attempts within some 28 hours.",
+      access: "webhooks:create",
+      body: createWebhookBody,
+      responses: {
+        201: {
+          description: "Created; the secret is only in this response.",
+          body: webhookWithSecretRecord,
+          headers: ["Location", "ETag"],
+        },
+      },
+      errors: ["quota_exceeded"],
+    },
+    async (c, { deps, orgId, author, readBody, transact }) => {
+      const keys = requireKeys(deps);
+      const body = await readBody();
+      await requireEndpoint(deps, body.url);
+      return transact(
+        async (tx, { id }) => {
+          const { maxPerOrganization: maxWebhooks } = deps.config.webhooks;
+          return createWebhook(tx, author, orgId, { id, ...body, createdAt: deps.now(), maxWebhooks, keys });
+        },
+        (created) => c.json(presentWithSecret(created), 201, secretHeaders(created)),
+        { secret: true },
+      );
     },
   );
 }

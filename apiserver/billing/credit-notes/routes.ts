@@ -39,44 +39,6 @@ export function addCreditNoteRoutes(router: Router<Deps>): void {
   addReads(router);
 }
 
-function addCreate(router: Router<Deps>): void {
-  addRoute(
-    router,
-    {
-      method: "post",
-      path: "/api/v1/admin/organizations/{orgID}/credit-notes",
-      operationId: "createCreditNote",
-      tag: ADMIN_TAG,
-      summary: "Issue a credit note",
-      description:
-        "Gives back a part of an invoice, or all of it. An issued credit note cannot be changed. Send an Idempotency-Key, so that a repeated request gives nothing back twice.",
-      access: "platform-admin",
-      outlivesOrganization: true,
-      body: createCreditNoteBody,
-      responses: {
-        201: { description: "Issued.", body: creditNoteRecord, headers: ["Location"] },
-      },
-    },
-    async (c, { deps, author, params: { orgID }, readBody, transact }) => {
-      // The invoices of an organization outlive it.
-      if (!(await hasInvoices(deps.db, orgID))) await requireOrganization(deps.db, orgID);
-      const { invoice_id: invoiceId, reason, lines: given } = await readBody();
-      const lines = given.map(({ description, amount_cents: cents }) => ({
-        description,
-        amountCents: BigInt(cents),
-      }));
-      return transact(
-        (tx, { id }) =>
-          issueCreditNote(tx, author, { id, orgId: orgID, invoiceId, reason, lines, issuedAt: deps.now() }),
-        (note) =>
-          c.json(presentCreditNote(note, lines), 201, {
-            Location: `${COLLECTION.replace("{orgID}", orgID)}/${note.id}`,
-          }),
-      );
-    },
-  );
-}
-
 function addReads(router: Router<Deps>): void {
   addRoute(
     router,
@@ -155,6 +117,44 @@ function addReads(router: Router<Deps>): void {
     async (c, { deps, query }) => {
       const rows = await listAllCreditNotes(deps.db, query);
       return c.json(toPage(rows, query.limit, presentCreditNoteSummary), 200);
+    },
+  );
+}
+
+function addCreate(router: Router<Deps>): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: "/api/v1/admin/organizations/{orgID}/credit-notes",
+      operationId: "createCreditNote",
+      tag: ADMIN_TAG,
+      summary: "Issue a credit note",
+      description:
+        "Gives back a part of an invoice, or all of it. An issued credit note cannot be changed. Send an Idempotency-Key, so that a repeated request gives nothing back twice.",
+      access: "platform-admin",
+      outlivesOrganization: true,
+      body: createCreditNoteBody,
+      responses: {
+        201: { description: "Issued.", body: creditNoteRecord, headers: ["Location"] },
+      },
+    },
+    async (c, { deps, author, params: { orgID }, readBody, transact }) => {
+      // The invoices of an organization outlive it.
+      if (!(await hasInvoices(deps.db, orgID))) await requireOrganization(deps.db, orgID);
+      const { invoice_id: invoiceId, reason, lines: given } = await readBody();
+      const lines = given.map(({ description, amount_cents: cents }) => ({
+        description,
+        amountCents: BigInt(cents),
+      }));
+      return transact(
+        (tx, { id }) =>
+          issueCreditNote(tx, author, { id, orgId: orgID, invoiceId, reason, lines, issuedAt: deps.now() }),
+        (note) =>
+          c.json(presentCreditNote(note, lines), 201, {
+            Location: `${COLLECTION.replace("{orgID}", orgID)}/${note.id}`,
+          }),
+      );
     },
   );
 }
