@@ -90,8 +90,9 @@ function observe(
   const key = objectKey(demo);
   const { namespace = "", name } = demo.metadata;
   const status = { ...demo.status, ...(isReady && { firstReadyAt: at(-2) }) };
+  const spec = { ...demo.spec, displayName: "Shop" };
   if (cluster !== "gone")
-    caches.clusters.set({ ...demo, metadata: { ...demo.metadata, ...cluster }, status });
+    caches.clusters.set({ ...demo, metadata: { ...demo.metadata, ...cluster }, spec, status });
   const object = anCapiCluster();
   const conditions = capi === "starting" ? [] : (object.status?.conditions ?? []);
   const metadata = { ...object.metadata, uid: CAPI_UID };
@@ -223,23 +224,22 @@ test.each<[string, ClusterAccess, Place]>([
     const decision = observe([access], place).decide(access);
     const problem = decision.kind === "reject" ? decision.problem : decision;
     if (!("message" in problem)) throw new Error("there is no message");
+    // Of these it does not say that its API server is not up.
+    const saysLost = problem.message.startsWith(
+      "The certificate authority of Shop and its kubeconfig are lost",
+    );
+    expect(saysLost).toBe(place === NO_AUTHORITY);
     const kind = decision.kind === "reject" ? "rejected" : "waiting";
     const status = composeAccessStatus(access, { ...problem, kind }, NOW);
     expect(status?.conditions?.[0]).toMatchObject({ type: "Ready", status: "False", reason });
     for (const text of [problem.message, toRestWords(problem.message)]) {
       expect(text).toMatch(/^[A-Za-z].*[.]$/);
       expect(findTenantTextFault(text)).toBeUndefined();
+      expect(text).toMatch(/\bShop\b/);
     }
     expect(toRestWords(problem.message)).not.toMatch(/\bspec\.|label|annotation|kubectl|namespace/i);
   },
 );
-
-test("a deleted access to a cluster whose CA and kubeconfig are gone does not say that its API server is not up", () => {
-  const access = anAccess(revoked());
-  expect(observe([access], NO_AUTHORITY).decide(access)).toMatchObject({
-    message: expect.stringMatching(/^The certificate authority of blue and its kubeconfig are lost/),
-  });
-});
 
 test("the accesses to a cluster are looked at again when it is to be made anew, and when its CA is another one", () => {
   const { caches } = observe([anAccess()]);

@@ -47,9 +47,9 @@ function anAccess(
   };
 }
 
-const newCluster = { metadata: { name: "blue" }, spec: {} } as Cluster;
+const newCluster = { metadata: { name: "blue" }, spec: { displayName: "Shop" } } as Cluster;
 const cluster = { ...newCluster, status: { firstReadyAt: at(-600) } };
-const suspendedCluster = { ...cluster, spec: { suspend: true } } as Cluster;
+const suspendedCluster = { ...cluster, spec: { ...cluster.spec, suspend: true } };
 const deletingCluster = { metadata: { name: "blue", deletionTimestamp: at(-1) } } as Cluster;
 const issued = { certificate: "pem" };
 const unmarked = { annotations: {} };
@@ -292,5 +292,6 @@ test.each<[string, Partial<ObservedAccess>]>([
     expect(text).toMatch(/^[A-Za-z].*[.]$/);
     expect(findTenantTextFault(text)).toBeUndefined();
   }
+  expect(message.includes("blue")).toBe(reason === "WaitingForCluster" && !rest.cluster);
   expect(toRestWords(message)).not.toMatch(/\bspec\.|label|annotation|kubectl|namespace|cloud\.marina\.dev/i);
 });

@@ -20,6 +20,7 @@ import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { isOlder } from "../../shared/kube/object.ts";
 import { CLOCK_SKEW_MS } from "../../shared/program/time.ts";
 import {
+  displayNameOf,
   findIdentityProblem,
   findMissingMetadata,
   hasFinalizer,
@@ -79,8 +80,9 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
     const message = `There is no cluster ${spec.clusterName} in this organization; create it, or delete this access.`;
     return { kind: "wait", reason: "WaitingForCluster", message, expiresAt };
   }
+  const name = displayNameOf(cluster);
   if (observed.siblings.filter((other) => comesFirst(other, observed, now)).length >= MAX_LIVE_ACCESSES) {
-    const message = `${spec.subject} holds ${MAX_LIVE_ACCESSES} accesses to the cluster ${spec.clusterName}; delete one of them.`;
+    const message = `${spec.subject} holds ${MAX_LIVE_ACCESSES} accesses to the cluster ${name}; delete one of them.`;
     return { kind: "reject", problem: { reason: "TooManyAccesses", message }, expiresAt };
   }
   if (observed.nameTaken) {
@@ -92,31 +94,31 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
     };
   }
   if (tenant === undefined && observed.lacksAccessSource) {
-    const message = `The certificate authority of ${spec.clusterName} and its kubeconfig are lost; the access is issued once one of the two is restored. ${ADVICE_BY_REASON[INFRASTRUCTURE_LOST].kubectl}`;
+    const message = `The certificate authority of ${name} and its kubeconfig are lost; the access is issued once one of the two is restored. ${ADVICE_BY_REASON[INFRASTRUCTURE_LOST].kubectl}`;
     return { kind: "wait", reason: INFRASTRUCTURE_LOST, message, expiresAt };
   }
   if (tenant === undefined) {
-    const message = `The control plane of ${spec.clusterName} is not up yet; the access is issued as soon as it is.`;
+    const message = `The control plane of ${name} is not up yet; the access is issued as soon as it is.`;
     return { kind: "wait", reason: "WaitingForControlPlane", message, expiresAt };
   }
   if (observed.isOutdated(access)) {
-    const message = `The cluster ${spec.clusterName} was made anew after this access was issued, and its kubeconfig opens nothing any more. Delete this access, and have another one issued.`;
+    const message = `The cluster ${name} was made anew after this access was issued, and its kubeconfig opens nothing any more. Delete this access, and have another one issued.`;
     return { kind: "reject", problem: { reason: "ClusterRecreated", message }, expiresAt };
   }
   if (observed.isCaUnsettled) {
-    const message = `The certificate authority of ${spec.clusterName} is being looked up; the access is issued as soon as it is known.`;
+    const message = `The certificate authority of ${name} is being looked up; the access is issued as soon as it is known.`;
     return { kind: "wait", reason: "WaitingForControlPlane", message, expiresAt };
   }
   const missing = findMissing(observed, organization.id);
   if (missing !== undefined) return { kind: "label", metadata: missing, expiresAt };
   if (isSuspended(cluster)) {
     if (isIssued(access)) return { kind: "ignore", expiresAt };
-    const message = `The cluster ${spec.clusterName} is suspended; the access is issued when it is resumed.`;
+    const message = `The cluster ${name} is suspended; the access is issued when it is resumed.`;
     return { kind: "wait", reason: "ClusterSuspended", message, expiresAt };
   }
   // Its bill begins with the first readiness.
   if (cluster.status?.firstReadyAt === undefined && !isIssued(access)) {
-    const message = `The cluster ${spec.clusterName} has not been ready yet; the access is issued as soon as it is.`;
+    const message = `The cluster ${name} has not been ready yet; the access is issued as soon as it is.`;
     return { kind: "wait", reason: "WaitingForCluster", message, expiresAt };
   }
   const target = { id: metadata.labels?.[LABEL_ID] ?? "", cluster, tenant };
@@ -153,16 +155,16 @@ function decideRevocation(observed: ObservedAccess, now: Date): AccessDecision {
   if (tenant !== undefined) return { kind: "revoke", target: { id, cluster, tenant } };
   const mayReturn = !isDeleting(cluster) && !isRecreationRequested(cluster) && mayHaveAccesses(cluster);
   if (!mayReturn || !mayHaveRights(access, now)) return nothing;
-  const { clusterName } = access.spec;
+  const name = displayNameOf(cluster);
   const end = findExpiry(access);
   const expiresAt = end > now ? end : undefined;
   if (hasCapi && !observed.lacksAccessSource) {
-    const message = `The API server of ${clusterName} is not up; the rights of this access are taken away there as soon as it is.`;
+    const message = `The API server of ${name} is not up; the rights of this access are taken away there as soon as it is.`;
     return { kind: "wait", reason: "WaitingForControlPlane", message, expiresAt };
   }
   const lost = observed.lacksAccessSource
-    ? `The certificate authority of ${clusterName} and its kubeconfig are lost, so that nothing opens its API server, where the rights of this access may still be used: they are taken away once one of the two is restored.`
-    : `The cluster ${clusterName} is lost, and may come back with the rights of this access: they are taken away then.`;
+    ? `The certificate authority of ${name} and its kubeconfig are lost, so that nothing opens its API server, where the rights of this access may still be used: they are taken away once one of the two is restored.`
+    : `The cluster ${name} is lost, and may come back with the rights of this access: they are taken away then.`;
   const message = `${lost} The access is gone at once when the cluster is made anew or deleted. ${ADVICE_BY_REASON[INFRASTRUCTURE_LOST].kubectl}`;
   return { kind: "wait", reason: INFRASTRUCTURE_LOST, message, expiresAt };
 }

@@ -157,7 +157,8 @@ async function grant(
       return signed ?? issueAccessByTenant(deps.signers, client, access, id, lifetimeMs);
     });
   } catch (error) {
-    const isRejected = (await reportFailure(deps, access, part, error, apply))?.kind === "rejected";
+    const isRejected =
+      (await reportFailure(deps, { access, cluster }, part, error, apply))?.kind === "rejected";
     if (!isRejected) throw error;
     deps.issuing.delete(objectKey(access));
     return;
@@ -195,12 +196,12 @@ async function report(
  */
 async function reportFailure(
   deps: AccessDeps,
-  access: ClusterAccess,
+  { access, cluster }: Parameters<typeof composeFailure>[0],
   part: AccessPart,
   error: unknown,
   apply: Apply,
 ): Promise<AccessOutcome | undefined> {
-  const outcome = composeFailure(access, part, error);
+  const outcome = composeFailure({ access, cluster }, part, error);
   if (outcome === undefined) return undefined;
   const status = composeAccessStatus(access, outcome, deps.now());
   const key = objectKey(access);
@@ -273,7 +274,7 @@ async function revoke(
     return true;
   } catch (error) {
     if (isDeleting(cluster)) return true;
-    await reportFailure(deps, access, "bindings", error, apply);
+    await reportFailure(deps, { access, cluster }, "bindings", error, apply);
     if (error instanceof UnfinishedSweepError) return false;
     throw error;
   }

@@ -6,6 +6,7 @@ import {
   setConditions,
   withOwnConditions,
 } from "../../shared/controller/conditions.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
 import {
   type ClusterAccess,
   type ClusterAccessConditionType,
@@ -15,6 +16,7 @@ import {
 import { truncateConditionMessage } from "../../shared/crd/conditions.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { formatTime } from "../../shared/program/time.ts";
+import { displayNameOf } from "../identity/identity.ts";
 import { NotAdmittedError } from "../tenant/admission.ts";
 import { RequestError } from "../tenant/sign.ts";
 import type { AccessPart } from "../tenant/tenant-findings.ts";
@@ -100,29 +102,29 @@ function decideConditions(outcome: AccessOutcome): NewCondition<ClusterAccessCon
  * anything else is tried again. Undefined for an attempt that was aborted, which says nothing about the access.
  */
 export function composeFailure(
-  { spec }: ClusterAccess,
+  { access, cluster }: { access: ClusterAccess; cluster: Cluster },
   part: AccessPart,
   error: unknown,
 ): AccessOutcome | undefined {
-  const { clusterName, subject } = spec;
+  const name = displayNameOf(cluster);
   if (error instanceof RequestError) {
     const message = `${error.message} Create another access with a new request.`;
     return { kind: "rejected", reason: "InvalidRequest", message };
   }
   if (error instanceof NotAdmittedError) {
-    const message = `The API server of ${clusterName} does not admit ${subject} yet. It is asked again automatically.`;
+    const message = `The API server of ${name} does not admit ${access.spec.subject} yet. It is asked again automatically.`;
     return { kind: "waiting", reason: "NotAdmitted", message };
   }
   if (error instanceof KubeError && error.isAborted) return undefined;
   if (error instanceof KubeError && error.isUnavailable) {
-    const message = `The API server of ${clusterName} does not respond: ${error.kubeMessage}. It is retried automatically.`;
+    const message = `The API server of ${name} does not respond: ${error.kubeMessage}. It is retried automatically.`;
     return { kind: "waiting", reason: TENANT_UNAVAILABLE, message };
   }
   if (part === "bindings" && error instanceof KubeError) {
-    const message = `The rights of this access cannot be changed in ${clusterName}: ${error.kubeMessage}. It is retried automatically.`;
+    const message = `The rights of this access cannot be changed in ${name}: ${error.kubeMessage}. It is retried automatically.`;
     return { kind: "waiting", reason: BINDINGS_FAILED, message };
   }
   // The cause may be one of the platform, which its log names.
-  const message = `The access to ${clusterName} cannot be issued. It is retried automatically; if this lasts, ask the platform's operator.`;
+  const message = `The access to ${name} cannot be issued. It is retried automatically; if this lasts, ask the platform's operator.`;
   return { kind: "waiting", reason: "CredentialsFailed", message };
 }

@@ -19,6 +19,7 @@ const cluster: Cluster = {
   kind: "Cluster",
   metadata: { name: "demo", namespace: NAMESPACE, uid: "demo-uid", labels: { [LABEL_ID]: CLUSTER_ID } },
   spec: {
+    displayName: "Shop",
     version: "1.34",
     publicEndpoint: true,
     registration: { fluxSecret: true, argoCDSecret: true },
@@ -81,6 +82,7 @@ function decide(rest: Partial<ObservedRegistration>, now = START, part: Registra
       ),
     ],
     says: decision?.outcome && `${decision.outcome.status} ${decision.outcome.reason}`,
+    message: decision?.outcome?.message,
     needsKey: decision?.needsKey,
     requeueAfterMs: decision?.requeueAfterMs,
   };
@@ -127,7 +129,7 @@ test.each<[string, Partial<ObservedRegistration>, number, object]>([
     "no control plane: it waits",
     { basis: undefined },
     0,
-    { does: [], says: "Unknown WaitingForControlPlane", needsKey: true },
+    { does: [], says: "Unknown WaitingForControlPlane", message: expect.stringMatching(/ of Shop is /) },
   ],
   [
     "an access that is not issued: it waits",

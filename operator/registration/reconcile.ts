@@ -7,7 +7,7 @@ import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { toKey } from "../../shared/kube/object.ts";
 import { isLive } from "../cluster-access/reconcile.ts";
-import { isDeleting } from "../identity/identity.ts";
+import { displayNameOf, isDeleting } from "../identity/identity.ts";
 import type { RegistrationOutcome } from "../tenant/tenant-findings.ts";
 import { type ClusterProfile, composeClusterProfile } from "./cluster-profile.ts";
 import {
@@ -156,7 +156,7 @@ function decideWanted(
 ): RegistrationDecision {
   const place = placeSecret(part, key, argoCDNamespace);
   if (basis === undefined) {
-    const message = `The control plane of ${cluster.metadata.name} is not up yet; the credentials are issued as soon as it is.`;
+    const message = `The control plane of ${displayNameOf(cluster)} is not up yet; the credentials are issued as soon as it is.`;
     const outcome = { status: "Unknown", reason: "WaitingForControlPlane", message } as const;
     return { ...decide(part), needsKey: true, outcome };
   }
