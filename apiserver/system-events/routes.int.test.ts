@@ -211,7 +211,7 @@ describe("the history of the stream", () => {
 });
 
 describe("the harvester", () => {
-  test("stores each increase of an Event's count once, and no Event that regards another's object", async () => {
+  test("stores each increase of an Event's count once, with the name that its owner gave the cluster, and no Event that regards another's object", async () => {
     const clusterId = await createCluster();
     const cluster = await findCluster(api.deps.db, orgId, clusterId);
     if (cluster === undefined) throw new Error("no cluster");
@@ -243,7 +243,9 @@ describe("the harvester", () => {
     const counts = async () => {
       const rows = await listEventsAfter(api.deps.db, { orgId, clusterId }, newest, 100);
       return rows.flatMap(({ payload }) =>
-        "reason" in payload && payload.reason === "SeenByTest" ? [payload.count] : [],
+        "reason" in payload && payload.reason === "SeenByTest" && payload.object.name === cluster.displayName
+          ? [payload.count]
+          : [],
       );
     };
     await expect.poll(counts).toEqual([1]);

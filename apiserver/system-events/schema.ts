@@ -37,7 +37,7 @@ export const systemEventRecord = z
     object: z
       .object({
         kind: textField(253, "Kind of the object."),
-        name: textField(253, "Name of the object."),
+        name: textField(253, "Its name, of a cluster or node pool that of its record."),
       })
       .openapi("EventObject", { description: "The object concerned." }),
     count: countField(2_147_483_647, "How often it has occurred so far; each increase is another event.", 1),

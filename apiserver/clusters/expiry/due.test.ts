@@ -182,6 +182,8 @@ test("a notice says when what is deleted and how it is kept, and of a protected 
   );
   expect(JSON.stringify(noticeOf({ deletionProtection: true }))).toContain("holds back");
   expect(noticeOf({ metadata: { deletionTimestamp: END } })).toBeUndefined();
-  const pool = toProjectedNodePool({ ...anObject(), kind: "NodePool" } as never, ID, ID);
-  expect(pool && composeNotice(pool, ahead(60))).toMatchObject({ clusterId: ID, nodePoolId: ID });
+  const object = { ...anObject({ displayName: "Web" }), kind: "NodePool" };
+  const pool = toProjectedNodePool(object as never, ID, ID);
+  const payload = { object: { kind: "NodePool", name: "Web" } };
+  expect(pool && composeNotice(pool, ahead(60))).toMatchObject({ clusterId: ID, nodePoolId: ID, payload });
 });

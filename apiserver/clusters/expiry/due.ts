@@ -92,7 +92,7 @@ export function composeNotice(object: ProjectedObject, now: Date): NewSystemEven
       reason: "Expiring",
       message: `The ${noun} ${object.displayName} ${hasEnded ? "has ended" : "ends"} at ${end}: it ${effect}.`,
       source: "operator",
-      object: { kind: isPool ? "NodePool" : "Cluster", name: object.name },
+      object: { kind: isPool ? "NodePool" : "Cluster", name: object.displayName },
       count: 1,
       firstSeenAt: now.toISOString(),
       lastSeenAt: now.toISOString(),

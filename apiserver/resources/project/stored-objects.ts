@@ -106,11 +106,12 @@ export interface ObjectName {
   name: string;
 }
 
-/** Where an object is or was, and whose cluster it belongs to. */
+/** Where an object is or was, whose cluster it belongs to, and what its owner calls it. */
 export interface ProjectedPlace {
   orgId: string;
   clusterId: string;
   namespace: string;
+  displayName: string;
 }
 
 /**
@@ -129,6 +130,7 @@ export async function findProjectedPlaces(
         orgId: table.orgId,
         clusterId: clusterRecords.id,
         namespace: table.namespace,
+        displayName: table.displayName,
       })
       .from(table)
       .innerJoin(

@@ -88,7 +88,11 @@ async function storeEvents(deps: Deps, batch: readonly Work[]): Promise<Work[]> 
     const place = placeOf(work);
     if (place === undefined) return [];
     const { orgId, clusterId } = place;
-    const { eventUid, eventCount, payload, nodePoolId: labelled } = work.event;
+    const { eventUid, eventCount, payload: written, nodePoolId: labelled } = work.event;
+    const { kind, name } = written.object;
+    // A machine has the name of its node.
+    const object = { kind, name: kind.endsWith("Machine") ? name : place.displayName };
+    const payload = { ...written, object };
     const isOwnPool = clusterIdsOfPools.get(labelled ?? "") === clusterId;
     const nodePoolId = isOwnPool ? (labelled ?? null) : null;
     return [{ kind: "system-event", orgId, clusterId, nodePoolId, eventUid, eventCount, payload }];
