@@ -151,7 +151,7 @@ describe("the version", () => {
 describe("the worker subnet", () => {
   const subnetOf = (observed: ObservedCluster) => {
     const decision = decideChildren(observed, undefined, CLUSTER_ID, NOW);
-    return decision.ok ? decision.subnet : decision.problem.reason;
+    return decision.ok ? decision.subnet : `${decision.problem.reason}: ${decision.problem.message}`;
   };
   const unallocated = { own: undefined, taken: new Set(["10.64.0.0/24"]) };
   const withStatus = aCluster({}, { status: { workerSubnet: "10.64.2.0/24" } });
@@ -166,16 +166,17 @@ describe("the worker subnet", () => {
     const variables = [{ name: "workerSubnet", value: "10.64.1.0/24" }];
     expect(subnetOf(observeBlue({ subnets: unallocated, capiFacts: { variables } }))).toBe("10.64.1.0/24");
   });
-  test("is never one of another cluster", () => {
+  test("is never one of another cluster, and the message names it", () => {
     const subnets = { own: undefined, taken: new Set(["10.64.2.0/24"]) };
-    expect(subnetOf(observeBlue({ cluster: withStatus, subnets }))).toBe("NoFreeSubnet");
+    const refusal = /^NoFreeSubnet: The network 10\.64\.2\.0\/24 .+ belongs to another cluster now/;
+    expect(subnetOf(observeBlue({ cluster: withStatus, subnets }))).toMatch(refusal);
   });
   test("is a free one for a new cluster, and a problem when none is left", () => {
     const all = ["10.64.0.0/24", "10.64.1.0/24", "10.64.2.0/24", "10.64.3.0/24"];
     const three = { own: undefined, taken: new Set(all.slice(0, 3)) };
     expect(subnetOf(observeBlue({ capi: undefined, subnets: three }))).toBe("10.64.3.0/24");
     const full = { own: undefined, taken: new Set(all) };
-    expect(subnetOf(observeBlue({ capi: undefined, subnets: full }))).toBe("NoFreeSubnet");
+    expect(subnetOf(observeBlue({ capi: undefined, subnets: full }))).toMatch(/^NoFreeSubnet: .+ no free/);
   });
 });
 

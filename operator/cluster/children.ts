@@ -97,9 +97,14 @@ export function decideChildren(
   if (observed.nameTakenElsewhere && !wanted.capabilities.hasNamesPerNamespace)
     return { ok: false, problem: composeNameElsewhere(cluster.metadata.name), target: wanted.target };
   if (wanted.version === undefined) return { ok: false, problem: wanted.problem, target: undefined };
-  const subnet = chooseOwnSubnet(observed, id);
+  const known = cluster.status?.workerSubnet ?? observed.capi?.state.workerSubnet;
+  const subnet = findOwnSubnet(observed, known, id);
   if (subnet === undefined) {
-    const message = `The platform has no free /24 network left for the workers of ${displayNameOf(cluster)}; delete a cluster that is not needed, or ask the platform's operator for a wider range.`;
+    const name = displayNameOf(cluster);
+    const message =
+      known === undefined
+        ? `The platform has no free /24 network left for the workers of ${name}; delete a cluster that is not needed, or ask the platform's operator for a wider range.`
+        : `The network ${known} of the workers of ${name} belongs to another cluster now. Ask the platform's operator which of the two is to be deleted.`;
     return fail("NoFreeSubnet", message, wanted.target);
   }
   const clusterNetwork = chooseNetwork(observed);
@@ -224,13 +229,12 @@ function fail(reason: string, message: string, target?: string): Decision {
 }
 
 /**
- * The subnet that the cluster has: by its allocation, its status, or the live topology; otherwise a free one. Undefined = none is
- * free.
+ * The subnet that the cluster has: by its allocation, or `known` from its status or the live topology; otherwise a free one.
+ * Undefined = none is free, or another cluster has the known one.
  */
-function chooseOwnSubnet(observed: ObservedCluster, id: string): string | undefined {
-  const { subnets, cluster, capi, settings } = observed;
+function findOwnSubnet(observed: ObservedCluster, known: string | undefined, id: string): string | undefined {
+  const { subnets, settings } = observed;
   if (subnets.own !== undefined) return subnets.own.subnet;
-  const known = cluster.status?.workerSubnet ?? capi?.state.workerSubnet;
   if (known !== undefined) return subnets.taken.has(known) ? undefined : known;
   return chooseSubnet(settings.subnetRange, subnets.taken, id);
 }
