@@ -90,7 +90,7 @@ async function createForeignChildren(
     spec: {
       clusterName: (await findCluster(api.deps.db, foreign, cluster.body.id))?.name,
       subject: outsider.userId,
-      ttlSeconds: 600,
+      ttlSeconds: 86_400,
       csr: (await createClientKey(outsider.userId, accessID)).csr,
     },
   });

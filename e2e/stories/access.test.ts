@@ -17,7 +17,7 @@ import {
 import { createEngineer, type Engineer, waitForEvents } from "../testing/custom-resources.ts";
 import { preparePythonClient, runPython } from "../testing/python-client.ts";
 import { createSimulatedTenant, markReady, readPlayedServer } from "../testing/simulated-tenant.ts";
-import { createTenant, expectStatus } from "../testing/tenant.ts";
+import { createTenant, expectStatus, type Tenant } from "../testing/tenant.ts";
 
 const stack = readStack();
 const { server, caCertificate } = readPlayedServer(stack);
@@ -76,12 +76,17 @@ interface Issued {
   subject: string;
 }
 
-/** A kubeconfig that a tenant requests by REST; asks again after a 503, for one that could not be signed within 15 s. */
-function issue(tenant = alice, ttlSeconds = 600): Promise<Issued> {
-  return waitFor("a kubeconfig", async () =>
-    expectStatus(201, await tenant.request("POST", `${path}/kubeconfig`, { ttl_seconds: ttlSeconds })),
-  );
+/** Requests a kubeconfig by REST; asks again after a 503, for one that could not be signed within 15 s. */
+function request<T = Issued>(tenant: Tenant, ttlSeconds: number, headers?: Record<string, string>) {
+  return waitFor("a kubeconfig", async () => {
+    const body = { ttl_seconds: ttlSeconds };
+    const response = await tenant.request<T>("POST", `${path}/kubeconfig`, body, headers);
+    expectStatus(201, response);
+    return response;
+  });
 }
+
+const issue = async (tenant = alice): Promise<Issued> => (await request(tenant, 86_400)).body;
 
 const reasonOf = async (name: string) =>
   (await getAccess(name)).status?.conditions?.find(({ type }) => type === "Ready")?.reason;
@@ -205,8 +210,7 @@ test("of twelve accesses that are requested at once ten are issued, and never mo
 
 test("an issued kubeconfig works with kubectl and with Node's TLS, under its holder's name, until it expires", async () => {
   const before = Date.now();
-  const response = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 3600 });
-  expect(response.status).toBe(201);
+  const response = await request(alice, 3600);
   expect(response.headers.get("cache-control")).toBe("no-store");
   expect(response.headers.get("content-disposition")).toMatch(
     /^attachment; filename="?real-kubeconfig.yaml"?$/,
@@ -245,13 +249,7 @@ print(len(client.CoreV1Api().list_namespace(limit=1).items))`;
 });
 
 test("with Accept: application/yaml the response is the kubeconfig file itself", async () => {
-  const response = await alice.request<string>(
-    "POST",
-    `${path}/kubeconfig`,
-    { ttl_seconds: 600 },
-    { accept: "application/yaml" },
-  );
-  expect(response.status).toBe(201);
+  const response = await request<string>(alice, 600, { accept: "application/yaml" });
   expect(response.headers.get("content-type")).toBe("application/yaml");
   expect(await ask(readCredential(response.body))).toBe(200);
 });

@@ -38,7 +38,7 @@ beforeAll(async () => {
     caDir: undefined,
     socket: undefined,
     concurrency: 3,
-    timeoutSeconds: 6,
+    timeoutSeconds: 10,
     memoryMiB: 512,
     diskMiB: 512,
   };
@@ -63,7 +63,8 @@ test("an image that ended the scanner's program twice is an Error without a thir
   }
   const place = { orgId, repository: "beside-long", tag: "1" };
   const images = [];
-  for (const zlib of ["1", "2", "3"]) images.push(await pushTestImage(testRegistry(api), place, { zlib }));
+  for (const zlib of ["1", "2", "3", "4"])
+    images.push(await pushTestImage(testRegistry(api), place, { zlib }));
   const { digest: long } = await pushTestIndex(testRegistry(api), place, images);
   const request = { orgId, digest: long, repository: place.repository, priority: PRIORITIES.requested };
   await requestScan(db, { ...request, at: now() });

@@ -197,7 +197,7 @@ describe("a stream ends with bye", () => {
 
   test("when the credential ends", async () => {
     const stream = await feed.open(other, owner);
-    feed.wait(other, 2 * 3_600_000);
+    feed.wait(other, 13 * 3_600_000);
     await stream.ended;
     expect(stream.messages).toEqual([{ event: "bye", id: undefined, data: { reason: "token_expired" } }]);
   });

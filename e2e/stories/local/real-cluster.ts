@@ -106,7 +106,7 @@ export async function createRealCluster(
       getJson(stack.kubeconfig, `/apis/${groupVersion}/namespaces/${namespace}/${resource}`),
     async scale(deployment, replicas) {
       await run(["scale", "deployment", deployment, `--replicas=${replicas}`]);
-      await run(["rollout", "status", `deployment/${deployment}`, "--timeout=200s"]);
+      await run(["rollout", "status", `deployment/${deployment}`, "--timeout=400s"]);
     },
     async describe() {
       const kinds = ["nodes", "deployments", "pods", "events"];
@@ -162,7 +162,7 @@ export function fetchKubeconfig(alice: Tenant, path: string): Promise<string> {
 /** A separate kubeconfig and its id; asks again after a 503, for one that could not be signed within 15 s. */
 export function issueKubeconfig(tenant: Tenant, path: string): Promise<{ id: string; kubeconfig: string }> {
   return waitFor("a kubeconfig to be issued", async () => {
-    const { status, body } = await tenant.request("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
+    const { status, body } = await tenant.request("POST", `${path}/kubeconfig`, { ttl_seconds: 86_400 });
     if (status !== 201) throw new Error(JSON.stringify(body));
     return body;
   });
