@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { findViolations } from "./check.ts";
@@ -80,6 +80,25 @@ test("12 lines that stand twice are one repeated block, however many more follow
     smallFiles: 2,
     repeatedBlocks: ["apiserver/b.ts:1 repeats apiserver/a.ts:3"],
   });
+});
+
+/** What vitest is configured to run. */
+interface Suite {
+  include?: string[];
+  exclude?: string[];
+  projects?: { test: Suite }[];
+}
+
+test("every test file is in a suite", async () => {
+  const configurations = globSync(["vitest*.config.ts", "e2e/**/vitest.config.ts"], { cwd: root });
+  const suites = await Promise.all(
+    configurations.map(async (file) => (await import(join(root, file))).default.test as Suite),
+  );
+  const inSuites = suites
+    .flatMap((suite) => suite.projects?.map((project) => project.test) ?? [suite])
+    .flatMap(({ include = [], exclude = [] }) => globSync(include, { cwd: root, exclude }));
+  const files = globSync("{apiserver,operator,shared,e2e}/**/*.test.ts", { cwd: root });
+  expect(files.filter((file) => !inSuites.includes(file))).toEqual([]);
 });
 
 test("imports are found at all", () => {
