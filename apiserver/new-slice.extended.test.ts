@@ -61,7 +61,7 @@ function insertAfter(source: string, anchor: string, text: string): string {
   return lines.toSpliced(index + 1, 0, ...added.map((line) => `${indentation}${line}`)).join("\n");
 }
 
-describe("a slice that is added by docs/contributors/new-slice.md", { timeout: 600_000 }, () => {
+describe("a slice that is added by docs/contributors/new-slice.md", () => {
   beforeAll(() => {
     for (const name of [...COPIED, ...CONFIG])
       cpSync(join(root, name), join(copy, name), { recursive: true, dereference: true });
@@ -70,7 +70,7 @@ describe("a slice that is added by docs/contributors/new-slice.md", { timeout: 6
     run("node", "apiserver/db/next-migration.ts", "notes");
     run("vitest", "run", "--project", "unit", ...WRITTEN_BY, "-u");
     run("node", "e2e/contract/openapi/generate-client.ts");
-  }, 900_000);
+  });
 
   afterAll(() => rmSync(copy, { recursive: true }));
 

@@ -123,7 +123,7 @@ test("an organization's Namespace has its name and slug, and those of a rename b
   expect((await api.request("PUT", `/api/v1/organizations/${id}`, { body: renamed })).status).toBe(200);
   const [missing] = organizationJobs(api.deps);
   await missing?.run(new AbortController().signal);
-  await expect.poll(show, { timeout: 60_000 }).toEqual([renamed.slug, renamed.name]);
+  await expect.poll(show).toEqual([renamed.slug, renamed.name]);
 });
 
 test.each<[string, (id: string) => Promise<unknown>]>([

@@ -59,7 +59,7 @@ async function leaveFigures(): Promise<void> {
 
 function waitForReady(status: string): Promise<void> {
   const readStatus = async () => findCondition((await readInventory())?.status?.conditions, "Ready")?.status;
-  return expect.poll(readStatus, { timeout: 200_000 }).toBe(status);
+  return expect.poll(readStatus).toBe(status);
 }
 
 /** Writes figures as the storage's operator does. */

@@ -13,7 +13,7 @@ import { type OperatorHolder, runLifecycleWithKills } from "./killable-lifecycle
 import { expectSame, identify, listRights } from "./lifecycle.ts";
 import { shiftClock, startOperator, startProgram } from "./operator-process.ts";
 
-const SOON = { timeoutMs: 200_000, intervalMs: 200 };
+const SOON = { intervalMs: 200 };
 const FIVE_MINUTES_MS = 5 * 60_000;
 const TWO_THIRDS_OF_7_DAYS_MS = (7 * 24 * 3600_000 * 2) / 3;
 

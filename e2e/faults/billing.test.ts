@@ -290,7 +290,7 @@ test("an API server killed in the middle of a change of prices leaves none of th
     written: "rate_card_prices",
   });
   expect(await changed).toBe("broken off");
-  await expect.poll(readRates, { timeout: 200_000 }).toEqual(before);
+  await expect.poll(readRates, { timeout: 400_000 }).toEqual(before);
   expectStatus(200, await staff.call("updateRateCard", { body }));
   const after = await readRates();
   expect(after.items).toHaveLength(before.items.length + body.rates.length);

@@ -2,7 +2,7 @@ import { waitFor } from "../platform/stack/testing.ts";
 import type { BareStack, Organization } from "./bare-stack.ts";
 import { type Identities, identify, LIFECYCLE, type Step } from "./lifecycle.ts";
 
-const STEP = { timeoutMs: 200_000, intervalMs: 200 };
+const STEP = { intervalMs: 200 };
 
 /** A cluster that has converged after its creation, with the identities of its objects. */
 export interface ConvergedCluster extends Organization {

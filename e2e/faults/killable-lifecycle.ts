@@ -19,7 +19,7 @@ export interface Outcome {
 
 /** A lifecycle step is complete when its state is reached and the operator has not written for this long. */
 const QUIET_MS = 250;
-const STEP = { timeoutMs: 200_000, intervalMs: 200 };
+const STEP = { intervalMs: 200 };
 
 /** Holds the running operator, which is replaced after every kill. */
 export interface OperatorHolder {

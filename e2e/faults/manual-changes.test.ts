@@ -10,7 +10,7 @@ import { createConvergedCluster, getStep } from "./converged-cluster.ts";
 import type { OperatorHolder } from "./killable-lifecycle.ts";
 import { identify, listLeftovers } from "./lifecycle.ts";
 
-const SOON = { timeoutMs: 200_000, intervalMs: 200 };
+const SOON = { intervalMs: 200 };
 const ANNOTATION_AUTHORITY = "cloud.marina.dev/credential-authority";
 
 let bare: BareStack;

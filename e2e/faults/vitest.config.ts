@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { hangLimits } from "../../vitest.config.ts";
 
 /** On one stack (shared-stack.ts), in this order: what burdens it comes last. */
 const SHARED = ["webhooks", "attachments", "audit-events", "feed", "api", "slow-tenants"];
@@ -20,10 +21,8 @@ class InOrder extends BaseSequencer {
   }
 }
 
-// For what hangs: each wait has a deadline of its own.
-const deadlines = { testTimeout: 1_800_000, hookTimeout: 1_800_000 };
 /** For files that each have a stack of their own. */
-export const inTurn = { ...deadlines, fileParallelism: false, maxWorkers: 1 };
+export const inTurn = { ...hangLimits, fileParallelism: false, maxWorkers: 1 };
 /** One worker for all files, which has their stack. */
 const together = { ...inTurn, isolate: false };
 

@@ -1,9 +1,9 @@
 import { defineConfig } from "vitest/config";
+import { hangLimits } from "../../vitest.config.ts";
 
 const onRelease = {
   globalSetup: ["e2e/install/vitest-global-setup.ts"],
-  testTimeout: 600_000,
-  hookTimeout: 900_000,
+  ...hangLimits,
 };
 
 /** Installations of the chart, whose Pods run as processes (e2e/platform/node-agent): Linux and root are needed. */
@@ -34,8 +34,7 @@ export default defineConfig({
           name: "walk",
           include: ["e2e/install/walk.test.ts"],
           sequence: { groupOrder: 4 },
-          testTimeout: 900_000,
-          hookTimeout: 900_000,
+          ...hangLimits,
         },
       },
       // It has a database in every state.
@@ -44,8 +43,7 @@ export default defineConfig({
           name: "migration",
           include: ["e2e/install/migration.test.ts"],
           sequence: { groupOrder: 3 },
-          testTimeout: 600_000,
-          hookTimeout: 900_000,
+          ...hangLimits,
         },
       },
       // It restarts parts of its stack.
@@ -54,8 +52,7 @@ export default defineConfig({
           name: "faults",
           include: ["e2e/install/faults.test.ts"],
           sequence: { groupOrder: 2 },
-          testTimeout: 600_000,
-          hookTimeout: 900_000,
+          ...hangLimits,
         },
       },
     ],

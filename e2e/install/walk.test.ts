@@ -93,9 +93,9 @@ async function createDatabase(statements: string): Promise<void> {
   await sql.end();
 }
 
-test("the commands of docs/operators/install.md lead from a cluster with Cluster API to a Deployment of a tenant", {
-  timeout: 900_000,
-}, async ({ signal }) => {
+test("the commands of docs/operators/install.md lead from a cluster with Cluster API to a Deployment of a tenant", async ({
+  signal,
+}) => {
   await prepare();
   const blocks = readCommands(PAGE, "e2e/install/walk.test.ts");
   expect(blocks).toHaveLength(4);

@@ -11,7 +11,7 @@ async function runTest(hosts: Record<string, string>) {
   const pod = objects.find(({ metadata }) => metadata.name === "marina-test-ready");
   const [, flag, script] = pod?.spec.containers[0].command ?? [];
   const aimed = Object.entries(hosts).reduce((text, [name, url]) => text.replaceAll(name, url), script);
-  return spawnSync(process.execPath, [flag, aimed], { encoding: "utf8", timeout: 60_000 });
+  return spawnSync(process.execPath, [flag, aimed], { encoding: "utf8", timeout: 300_000 });
 }
 
 const stack = readStack();
@@ -55,7 +55,7 @@ async function runPreflight(clusterClass: string) {
   return spawnSync(process.execPath, [join("dist", `${args[0]}.js`), ...args.slice(1)], {
     encoding: "utf8",
     env: { ...Object.fromEntries(variables), KUBECONFIG: stack.kubeconfig },
-    timeout: 60_000,
+    timeout: 300_000,
   });
 }
 

@@ -58,7 +58,7 @@ async function deleteWhole({ client, namespace }: Engineer): Promise<boolean> {
   });
 }
 
-test.concurrent("a namespace with clusters is deleted whole", { timeout: 900_000 }, async () => {
+test.concurrent("a namespace with clusters is deleted whole", async () => {
   const engineer = await openOrganization();
   for (const name of ["one", "two"]) {
     await engineer.createCluster(name, {});
@@ -68,9 +68,7 @@ test.concurrent("a namespace with clusters is deleted whole", { timeout: 900_000
   expect(await deleteWhole(engineer)).toBe(true);
 });
 
-test.concurrent("a namespace with clusters that are being created is deleted whole", {
-  timeout: 900_000,
-}, async () => {
+test.concurrent("a namespace with clusters that are being created is deleted whole", async () => {
   const engineer = await openOrganization();
   for (const name of ["one", "two"]) {
     await engineer.createCluster(name, {});
@@ -83,9 +81,7 @@ test.concurrent("a namespace with clusters that are being created is deleted who
   expect(await deleteWhole(engineer)).toBe(true);
 });
 
-test.concurrent("a namespace with a Cluster API cluster of somebody else is deleted whole", {
-  timeout: 900_000,
-}, async () => {
+test.concurrent("a namespace with a Cluster API cluster of somebody else is deleted whole", async () => {
   const engineer = await openOrganization();
   const { client, namespace } = engineer;
   await engineer.createCluster("ours", {});
@@ -105,9 +101,7 @@ test.concurrent("a namespace with a Cluster API cluster of somebody else is dele
   expect(await client.get(capiClusterKind, namespace, "theirs")).toBeUndefined();
 });
 
-test.concurrent("what is deleted by hand of a cluster's machines comes back, and its deletion is complete", {
-  timeout: 900_000,
-}, async () => {
+test.concurrent("what is deleted by hand of a cluster's machines comes back, and its deletion is complete", async () => {
   const engineer = await openOrganization();
   const { client, namespace } = engineer;
   // The pool first, or the cluster may be ready before it has one.
@@ -141,9 +135,7 @@ test.concurrent("what is deleted by hand of a cluster's machines comes back, and
   });
 });
 
-test.concurrent("a namespace with a cluster whose Cluster API cluster was deleted by hand is deleted whole", {
-  timeout: 900_000,
-}, async () => {
+test.concurrent("a namespace with a cluster whose Cluster API cluster was deleted by hand is deleted whole", async () => {
   const engineer = await openOrganization();
   const { client, namespace } = engineer;
   await engineer.createCluster("lost", {});
@@ -157,9 +149,7 @@ test.concurrent("a namespace with a cluster whose Cluster API cluster was delete
   expect(await deleteWhole(engineer)).toBe(true);
 });
 
-test.concurrent("a MachineSet that outlived its MachineDeployment holds neither its pool nor the namespace", {
-  timeout: 900_000,
-}, async () => {
+test.concurrent("a MachineSet that outlived its MachineDeployment holds neither its pool nor the namespace", async () => {
   const engineer = await openOrganization();
   const { client, namespace } = engineer;
   // The pool first, or the cluster may be ready before it has one.

@@ -27,9 +27,7 @@ const shell = {
   timeoutMs: COMMANDS_TIMEOUT_MS,
 };
 
-test("the commands of the pages for tenants work one after another, in one shell", {
-  timeout: 900_000,
-}, async ({ signal }) => {
+test("the commands of the pages for tenants work one after another, in one shell", async ({ signal }) => {
   await Promise.all([
     waitForObjectStore(),
     waitForRegistry(),
@@ -70,9 +68,9 @@ test("the commands of the pages for tenants work one after another, in one shell
   expect(output).toContain('"deleting"');
 });
 
-test("the commands of the page for engineers work one after another, in an organization of a tenant", {
-  timeout: 900_000,
-}, async ({ signal }) => {
+test("the commands of the page for engineers work one after another, in an organization of a tenant", async ({
+  signal,
+}) => {
   await waitFor("kubectl to be built", () => existsSync(stack.kubectl));
   symlinkSync(join(ROOT, "crds"), join(folder, "crds"));
   const commands = read("kubectl.md", join(ROOT, "docs", "operators"));

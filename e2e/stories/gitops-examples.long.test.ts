@@ -38,7 +38,7 @@ beforeAll(async () => {
     .find(({ kind }) => kind === "RoleBinding");
   const stdin = stringify({ ...rights, metadata: { ...rights.metadata, namespace: engineer.namespace } });
   await kubectl(["apply", "-f", "-"], { stdin });
-}, 900_000);
+});
 
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });

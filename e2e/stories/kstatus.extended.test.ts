@@ -20,16 +20,14 @@ let kstatus: KStatusReader;
 beforeAll(async () => {
   engineer = await createEngineer(readStack());
   kstatus = await openKStatus();
-}, 900_000);
+});
 
 afterAll(async () => {
   await engineer?.close();
   await kstatus?.close();
 });
 
-test("kstatus agrees with every state of a cluster and its pool: created, scaled, upgraded, refused, suspended, deleted", {
-  timeout: 600_000,
-}, async () => {
+test("kstatus agrees with every state of a cluster and its pool: created, scaled, upgraded, refused, suspended, deleted", async () => {
   // The pool first, or the cluster may be current before it has one.
   await engineer.createPool("workers", "honest", { desiredNodes: 1 });
   await engineer.createCluster("honest", {});
@@ -105,9 +103,7 @@ const CHANGES: Record<string, Change> = {
   disk: { spec: { diskGB: 30 } },
 };
 
-test("kstatus calls a pool current only when every machine has the change of a field", {
-  timeout: 600_000,
-}, async () => {
+test("kstatus calls a pool current only when every machine has the change of a field", async () => {
   const names = Object.keys(CHANGES);
   await engineer.createCluster("fields", {});
   for (const name of names) await engineer.createPool(name, "fields", { desiredNodes: 1 });

@@ -59,13 +59,13 @@ describe.concurrent("a cluster can be changed and deleted", () => {
     await expectWayOut(path);
   });
 
-  test("when it runs", { timeout: 600_000 }, async () => {
+  test("when it runs", async () => {
     const path = await make("running");
     await untilStatus(path, "running");
     await expectWayOut(path);
   });
 
-  test("or delete its last node pool and keep running", { timeout: 600_000 }, async () => {
+  test("or delete its last node pool and keep running", async () => {
     const path = await make("bare");
     await untilStatus(path, "running");
     const listPools = async () => (await alice.request("GET", `${path}/nodepools`)).body.items;

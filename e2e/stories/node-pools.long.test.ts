@@ -55,9 +55,7 @@ describe.concurrent("the pools of a running cluster", () => {
     expect((await engineer.getPool("marked")).status?.machines).toMatchObject([{ uid: before?.uid }]);
   });
 
-  test("a failed node is replaced and recorded once; scaling and rollouts are not recorded", {
-    timeout: 600_000,
-  }, async () => {
+  test("a failed node is replaced and recorded once; scaling and rollouts are not recorded", async () => {
     const before = await engineer.getPool("sick");
     const [victim, other] = before.status?.machines ?? [];
     await failNode(engineer, "busy", victim?.node ?? "");

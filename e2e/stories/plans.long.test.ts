@@ -22,9 +22,7 @@ async function apply(engineer: Engineer, name: string, spec: object): Promise<vo
   await kubectl(["apply", "--server-side", "-f", "-"], { stdin: JSON.stringify(object) });
 }
 
-test("a retired plan is refused by REST and by kubectl, existing clusters keep it, and it can be offered again", {
-  timeout: 600_000,
-}, async () => {
+test("a retired plan is refused by REST and by kubectl, existing clusters keep it, and it can be offered again", async () => {
   const { id: orgID } = expectStatus(
     201,
     await alice.call("createOrganization", { body: { name: "Plans" } }),

@@ -80,7 +80,7 @@ beforeAll(async () => {
     const { body: pools } = await alice.request("GET", `${cluster}/nodepools?limit=100`);
     return pools.items?.every(({ status }: { status: string }) => status === "ready") || undefined;
   });
-}, 900_000);
+});
 
 afterAll(() => engineer?.close());
 

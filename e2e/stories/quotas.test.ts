@@ -28,9 +28,7 @@ async function listNodes(pool: string): Promise<string[]> {
 }
 
 describe.concurrent("effects and quotas", () => {
-  test("a dry run reports how many nodes the real request replaces, adds and removes", {
-    timeout: 600_000,
-  }, async () => {
+  test("a dry run reports how many nodes the real request replaces, adds and removes", async () => {
     const path = `/organizations/${await openOrganization("Dry runs")}/clusters`;
     const { body: created } = await alice.request("POST", path, {
       name: "dry run",
@@ -89,9 +87,7 @@ describe.concurrent("effects and quotas", () => {
     await alice.request("DELETE", cluster);
   });
 
-  test("a kubectl change beyond a quota is Stalled with its reason; what runs keeps running; a freed quota is used", {
-    timeout: 600_000,
-  }, async () => {
+  test("a kubectl change beyond a quota is Stalled with its reason; what runs keeps running; a freed quota is used", async () => {
     const orgId = await openOrganization("Quotas below");
     const namespace = `org-${orgId}`;
     const path = `/organizations/${orgId}/clusters`;

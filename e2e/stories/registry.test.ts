@@ -30,9 +30,7 @@ async function packLayer(name: string, version: string): Promise<string> {
   return archive;
 }
 
-test("a tenant logs in, pushes an image, reads its vulnerabilities, pushes a mended one, which a cluster pulls, and deletes both", {
-  timeout: 900_000,
-}, async () => {
+test("a tenant logs in, pushes an image, reads its vulnerabilities, pushes a mended one, which a cluster pulls, and deletes both", async () => {
   const [{ host, scanner }, crane] = await Promise.all([waitForRegistry(), ensureCrane(), ensureGrype()]);
   await writeVulnerabilityDatabase(scanner.databaseDir, [
     { id: "CVE-2024-7777", severity: "critical", package: "zlib1g", fixVersion: "1:1.3-1" },

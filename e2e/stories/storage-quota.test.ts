@@ -63,9 +63,7 @@ const readInventory = async (orgID: string) =>
   JSON.parse(await inNamespace(orgID, "get", INVENTORY, "-o", "json"));
 
 describe.concurrent("the shared storage of an organization", () => {
-  test("is capped, raised, lowered and reverted by staff, and never lowered below the bytes in it", {
-    timeout: 600_000,
-  }, async () => {
+  test("is capped, raised, lowered and reverted by staff, and never lowered below the bytes in it", async () => {
     const orgID = await createOrganization();
     await waitForStorage(orgID, 100, (used) => used === 0);
     expectStatus(200, await setQuota(orgID, 1));
@@ -89,7 +87,7 @@ describe.concurrent("the shared storage of an organization", () => {
     await waitForStorage(orgID, 100, (used) => used < GIB);
     expectStatus(200, await setQuota(orgID, 1));
     await waitForStorage(orgID, 1);
-    await inNamespace(orgID, "wait", "--for=condition=Ready", INVENTORY, "--timeout=200s");
+    await inNamespace(orgID, "wait", "--for=condition=Ready", INVENTORY, "--timeout=400s");
     await waitFor("the Events of the storage", async () => {
       const text = await inNamespace(orgID, "get", "events", "-o", "jsonpath={.items[*].reason}");
       return ["StorageCreated", "QuotaReached", "QuotaChanged"].every((reason) => text.includes(reason));
@@ -103,9 +101,7 @@ describe.concurrent("the shared storage of an organization", () => {
     await waitForStorage(orgID, last ?? 0);
   });
 
-  test("keeps its limit and its files when its inventory is deleted by hand, which comes again", {
-    timeout: 600_000,
-  }, async () => {
+  test("keeps its limit and its files when its inventory is deleted by hand, which comes again", async () => {
     const orgID = await createOrganization();
     expectStatus(200, await setQuota(orgID, 5));
     await waitForStorage(orgID, 5);
@@ -123,9 +119,7 @@ describe.concurrent("the shared storage of an organization", () => {
     expect((await readInventory(orgID)).spec).toEqual({});
   });
 
-  test("has no figure, and may be lowered, when the last one is older than 15 minutes", {
-    timeout: 600_000,
-  }, async () => {
+  test("has no figure, and may be lowered, when the last one is older than 15 minutes", async () => {
     const orgID = await createOrganization();
     await waitForStorage(orgID, 100);
     // Without its folder the figures stay unchanged.
@@ -135,7 +129,7 @@ describe.concurrent("the shared storage of an organization", () => {
       await writeFile(folder, "no folder");
       return true;
     });
-    await inNamespace(orgID, "wait", "--for=condition=Ready=False", INVENTORY, "--timeout=200s");
+    await inNamespace(orgID, "wait", "--for=condition=Ready=False", INVENTORY, "--timeout=400s");
     const report = (usedBytes: number, ageMinutes: number) => {
       const observedAt = new Date(Date.now() - ageMinutes * 60_000).toISOString();
       const patch = JSON.stringify({ status: { usedBytes, observedAt } });

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { fetchConforming } from "../contract/openapi/conformance.ts";
-import { OBJECT_STORE_HOOK_MS, readStack, waitFor, waitForObjectStore } from "../platform/stack/testing.ts";
+import { readStack, waitFor, waitForObjectStore } from "../platform/stack/testing.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 import { openWebhookEndpoint, type WebhookEndpoint } from "../testing/webhook-endpoint.ts";
 
@@ -53,12 +53,10 @@ async function download(path: string, token: string): Promise<Buffer> {
   return Buffer.from(await file.arrayBuffer());
 }
 
-beforeAll(async () => void (await waitForObjectStore()), OBJECT_STORE_HOOK_MS);
+beforeAll(async () => void (await waitForObjectStore()));
 
 describe("support", () => {
-  test("a tenant opens a ticket and adds a screenshot, staff answers, the tenant reopens it: both sides see the same, and no note leaks", {
-    timeout: 600_000,
-  }, async () => {
+  test("a tenant opens a ticket and adds a screenshot, staff answers, the tenant reopens it: both sides see the same, and no note leaks", async () => {
     const { id: orgID } = expectStatus(
       201,
       await alice.call("createOrganization", { body: { name: "Support" } }),

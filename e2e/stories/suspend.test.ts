@@ -5,7 +5,6 @@ import { capiClusterKind, conditionOf, createEngineer, waitForCluster } from "..
 import { setUp } from "../testing/set-up.ts";
 
 const stack = readStack();
-const SLOW = { timeoutMs: 240_000 };
 const engineer = setUp(() => createEngineer(stack));
 
 function waitForQuiet(what: string, holds: (cluster: Cluster) => boolean): Promise<Cluster> {
@@ -13,7 +12,7 @@ function waitForQuiet(what: string, holds: (cluster: Cluster) => boolean): Promi
     const cluster = await engineer.getCluster("quiet");
     return holds(cluster) ? cluster : undefined;
   };
-  return waitFor(what, find, SLOW);
+  return waitFor(what, find);
 }
 
 /** What its condition about the present specification says of its network rules. */
@@ -48,16 +47,11 @@ test("a suspended cluster is left as it is, says so, and gets what it missed whe
   await waitFor(
     "the pool to say what it waits for",
     async () => conditionOf(await engineer.getPool("workers"), "Scaling")?.reason === "Suspended",
-    SLOW,
   );
   expect(await readCapiCluster()).toEqual({ paused: true, replicas: 1 });
 
   await engineer.patchCluster("quiet", { spec: { suspend: null } });
-  await waitFor(
-    "the second node",
-    async () => (await engineer.getPool("workers")).status?.readyNodes === 2,
-    SLOW,
-  );
+  await waitFor("the second node", async () => (await engineer.getPool("workers")).status?.readyNodes === 2);
   expect(await readCapiCluster()).toEqual({ paused: false, replicas: 2 });
   const resumed = await waitForQuiet("no message", ({ status }) => status?.message === undefined);
   expect(conditionOf(resumed, "Suspended")).toBeUndefined();

@@ -82,23 +82,19 @@ const doors: [string, (name: string) => Promise<unknown>][] = [
   ],
 ];
 
-test.concurrent.each(doors)(
-  "a suspended cluster is deleted with its machines: %s",
-  { timeout: 600_000 },
-  async (name, remove) => {
-    await suspendCluster(engineer, name);
-    expect(await listLeft(engineer, name)).not.toEqual([]);
-    await remove(name);
-    await waitFor(`nothing to be left of ${name}`, async () => {
-      const left = await listLeft(engineer, name);
-      if (left.length === 0) return true;
-      throw new Error(left.join(", "));
-    });
-    expect(await listLeft(engineer, name)).toEqual([]);
-  },
-);
+test.concurrent.each(doors)("a suspended cluster is deleted with its machines: %s", async (name, remove) => {
+  await suspendCluster(engineer, name);
+  expect(await listLeft(engineer, name)).not.toEqual([]);
+  await remove(name);
+  await waitFor(`nothing to be left of ${name}`, async () => {
+    const left = await listLeft(engineer, name);
+    if (left.length === 0) return true;
+    throw new Error(left.join(", "));
+  });
+  expect(await listLeft(engineer, name)).toEqual([]);
+});
 
-test.concurrent("a suspended cluster is deleted with its Namespace", { timeout: 600_000 }, async () => {
+test.concurrent("a suspended cluster is deleted with its Namespace", async () => {
   await suspendCluster(lone, "namespace");
   await lone.client.delete(namespaceKind, undefined, lone.namespace);
   await waitFor("the Namespace to be gone", async () => {

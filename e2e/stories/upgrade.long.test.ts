@@ -9,9 +9,7 @@ import {
   waitForCluster,
 } from "../testing/custom-resources.ts";
 
-test("an upgrade goes one minor at a time, control plane first, and the cluster serves throughout", {
-  timeout: 600_000,
-}, async () => {
+test("an upgrade goes one minor at a time, control plane first, and the cluster serves throughout", async () => {
   const engineer = await createEngineer(readStack());
   const { client, namespace } = engineer;
   await engineer.createCluster("old", { version: "1.34" });

@@ -55,9 +55,7 @@ function matches({ data }: Event, cluster: string): boolean {
 }
 
 describe.concurrent("a webhook", () => {
-  test("receives each of the six events of clusters and nodes, whoever caused it", {
-    timeout: 600_000,
-  }, async () => {
+  test("receives each of the six events of clusters and nodes, whoever caused it", async () => {
     const orgID = await createOrganization();
     const endpoint = openWebhookEndpoint(stack);
     await createWebhook(orgID, endpoint);

@@ -70,7 +70,7 @@ test.each([
   await waitForStatusOf(2);
   const typesOf = (status?: ClusterStatus) => status?.conditions?.map(({ type }) => type).sort();
   await expect
-    .poll(async () => typesOf((await client.get(kind, namespace, name))?.status), { timeout: 60_000 })
+    .poll(async () => typesOf((await client.get(kind, namespace, name))?.status))
     .toEqual(typesOf({ ...before, conditions: [...(before.conditions ?? []), foreign] }));
 });
 

@@ -16,7 +16,7 @@ async function play(answers: readonly { status?: number; body: unknown }[]) {
     const { status = 201, body } = answers[Math.min(asked.length, answers.length) - 1] ?? { body: {} };
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   });
-  const wait = (withinMs = 25_000) => connect(url, (tenant) => waitUntilAdmitted(tenant, USER, withinMs));
+  const wait = (withinMs = 60_000) => connect(url, (tenant) => waitUntilAdmitted(tenant, USER, withinMs));
   return { asked, wait };
 }
 

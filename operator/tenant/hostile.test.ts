@@ -116,7 +116,7 @@ describe("an API server of a tenant", () => {
       calls += 1;
       setTimeout(() => json(pageOf([], { continue: "more" }))(_request, response), 200);
     });
-    const deadlines = { callMs: 25_000, allMs: 1_000 };
+    const deadlines = { callMs: 60_000, allMs: 1_000 };
     await expect(sync(url, deadlines)).rejects.toMatchObject({ reason: "DeadlineExceeded" });
     expect(calls).toBeLessThan(PAGES_PER_CONNECTION);
   });
@@ -189,7 +189,7 @@ describe("an API server of a tenant", () => {
 });
 
 describe("a probe", () => {
-  const probe = (url: string, deadlineMs = 25_000) =>
+  const probe = (url: string, deadlineMs = 60_000) =>
     probeEndpoint({ url, ca: authority.certificate }, deadlineMs);
 
   test("needs the status only: a body without end is not read", async () => {

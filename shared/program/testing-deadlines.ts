@@ -2,7 +2,7 @@
  * For `vi.waitFor` and `expect.poll` in a unit test: less than the test's own deadline, so that their error is
  * reported.
  */
-export const PATIENT = { timeout: 20_000 };
+export const PATIENT = { timeout: 60_000 };
 
 const FIRST_DEADLINE_MS = 300;
 const LAST_DEADLINE_MS = 8_000;

@@ -46,7 +46,7 @@ export async function createTestServers(): Promise<TestServers> {
           respond(request, response);
         }),
       ),
-    connect(server, use, deadlines = { callMs: 25_000, allMs: 25_000 }) {
+    connect(server, use, deadlines = { callMs: 60_000, allMs: 60_000 }) {
       const options = { signal: new AbortController().signal, mayWrite: () => true };
       return connectTenant({ server, ca: authority.certificate }, options, use, deadlines);
     },

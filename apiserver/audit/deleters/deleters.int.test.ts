@@ -17,7 +17,6 @@ import { awaitedDeletions, deletionRequests } from "../table.ts";
 
 const { path: PATH, token: TOKEN } = AUDIT_WEBHOOK;
 const SECOND_MS = 1000;
-const PATIENT = { timeout: 200_000 };
 
 const api = setUp(() => startTestApp({ auditWebhookToken: TOKEN }));
 let orgId: string;
@@ -234,7 +233,7 @@ test("an event as the Kubernetes API itself writes it names who deleted by kubec
   const stop = new AbortController();
   const projector = startProjector(api.deps, stop.signal);
   try {
-    await expect.poll(() => projector.synced(), PATIENT).toBe(true);
+    await expect.poll(() => projector.synced()).toBe(true);
     const clusters = `/api/v1/organizations/${orgId}/clusters`;
     const body = { name: "Deleted by kubectl", k8s_version: "1.34", plan: "scale" };
     const { id } = (await api.request("POST", clusters, { body })).body;
@@ -246,7 +245,7 @@ test("an event as the Kubernetes API itself writes it names who deleted by kubec
     const grace = ["--as=grace@platform.example", "--as-group=system:masters", "--dry-run=server"];
     await kubectl(["delete", resource, "--namespace", place.namespace, ...grace]);
     await kubectl(["delete", "--raw", `/apis/cloud.marina.dev/v1${path}`, ...as]);
-    await expect.poll(async () => (await api.request("GET", `${clusters}/${id}`)).status, PATIENT).toBe(404);
+    await expect.poll(async () => (await api.request("GET", `${clusters}/${id}`)).status).toBe(404);
     const items = await waitFor("the events", async () => {
       const lines = (await readFile(auditLog, "utf8")).split("\n");
       const found = lines.filter((line) => line.includes(path) && line.includes('"verb":"delete"'));

@@ -64,22 +64,21 @@ async function deleteByHand(id: string): Promise<void> {
 }
 
 const BY_HAND = { fieldManager: "test" };
-const patience = { timeout: 200_000 };
 
 describe("an access by kubectl", () => {
   test("is audited when it is created and when it is deleted, once each, whatever restarts", async () => {
     start();
     const id = await createByHand();
-    await expect.poll(() => auditOf(id), patience).toEqual(["cluster_access.create test"]);
+    await expect.poll(() => auditOf(id)).toEqual(["cluster_access.create test"]);
     await halt();
     start();
     await deleteByHand(id);
     const both = ["cluster_access.create test", "cluster_access.revoke unknown"];
-    await expect.poll(() => auditOf(id), patience).toEqual(both);
+    await expect.poll(() => auditOf(id)).toEqual(both);
     await halt();
     start();
     const later = await createByHand();
-    await expect.poll(() => auditOf(later), patience).toHaveLength(1);
+    await expect.poll(() => auditOf(later)).toHaveLength(1);
     expect(await auditOf(id)).toEqual(both);
     await deleteByHand(later);
   });
@@ -87,11 +86,11 @@ describe("an access by kubectl", () => {
   test("is audited when it is deleted while no process watches", async () => {
     start();
     const id = await createByHand();
-    await expect.poll(() => auditOf(id), patience).toHaveLength(1);
+    await expect.poll(() => auditOf(id)).toHaveLength(1);
     await halt();
     await deleteByHand(id);
     start();
-    await expect.poll(() => auditOf(id), patience).toHaveLength(2);
+    await expect.poll(() => auditOf(id)).toHaveLength(2);
   });
 
   const AWAITED = { auditWebhookToken: "of-the-audit-events" };
@@ -108,7 +107,7 @@ describe("an access by kubectl", () => {
   ])("that is deleted %s has its deleter among those since its own creation", async (_when, end) => {
     start(AWAITED);
     const id = await createByHand();
-    await expect.poll(() => auditOf(id), patience).toHaveLength(1);
+    await expect.poll(() => auditOf(id)).toHaveLength(1);
     const place = { namespace: cluster.namespace, labelSelector: `${LABEL_ID}=${id}` };
     const [access] = await api.deps.kube.listAll(clusterAccessKind, place);
     await end(id);
@@ -116,19 +115,19 @@ describe("an access by kubectl", () => {
     const ofAccess = and(eq(awaitedDeletions.orgId, org.id), eq(awaitedDeletions.targetId, id));
     const read = () => api.deps.db.select({ createdAt, requestedAt }).from(awaitedDeletions).where(ofAccess);
     const created = new Date(access?.metadata.creationTimestamp ?? "");
-    await expect.poll(read, patience).toEqual([{ createdAt: created, requestedAt: null }]);
+    await expect.poll(read).toEqual([{ createdAt: created, requestedAt: null }]);
   });
 
   test("of an earlier version, whose creation is not recorded, has an unknown deleter", async () => {
     start(AWAITED);
     const id = await createByHand();
-    await expect.poll(() => auditOf(id), patience).toHaveLength(1);
+    await expect.poll(() => auditOf(id)).toHaveLength(1);
     await halt();
     await deleteByHand(id);
     await api.deps.sql`update observed_accesses set created_at = null where id = ${id}`;
     start(AWAITED);
     const both = ["cluster_access.create test", "cluster_access.revoke unknown"];
-    await expect.poll(() => auditOf(id), patience).toEqual(both);
+    await expect.poll(() => auditOf(id)).toEqual(both);
   });
 
   test("with the id of another organization is in the audit log of none", async () => {
@@ -137,7 +136,7 @@ describe("an access by kubectl", () => {
     const labels = { [LABEL_USER_ID]: "by-hand", [LABEL_ORG_ID]: other };
     const forged = await makeAccessObject(api.deps, cluster, owner, labels);
     const later = await createByHand();
-    await expect.poll(() => auditOf(later), patience).toHaveLength(1);
+    await expect.poll(() => auditOf(later)).toHaveLength(1);
     expect(await auditOf(forged)).toEqual([]);
     for (const id of [forged, later]) await deleteByHand(id);
   });
@@ -145,10 +144,10 @@ describe("an access by kubectl", () => {
   test("that REST deletes is audited as the person's", async () => {
     start();
     const id = await createByHand();
-    await expect.poll(() => auditOf(id), patience).toHaveLength(1);
+    await expect.poll(() => auditOf(id)).toHaveLength(1);
     expect((await as("DELETE", `/clusters/${cluster.id}/accesses/${id}`)).status).toBe(204);
     const later = await createByHand();
-    await expect.poll(() => auditOf(later), patience).toHaveLength(1);
+    await expect.poll(() => auditOf(later)).toHaveLength(1);
     expect(await auditOf(id)).toEqual(["cluster_access.create test", "cluster_access.revoke user"]);
     await deleteByHand(later);
   });
@@ -187,7 +186,7 @@ describe("an access by kubectl that waits for the confirmation of the records", 
     await createAccessObject(api.deps, { metadata: { namespace, name, labels }, spec });
     start();
     const read = () => api.deps.kube.get(clusterAccessKind, namespace, name);
-    await expect.poll(async () => readResult(await read()), patience).toBe(result);
+    await expect.poll(async () => readResult(await read())).toBe(result);
     await api.deps.kube.delete(clusterAccessKind, namespace, name);
   });
 });
@@ -209,7 +208,7 @@ test("an access ends at its time, also when it comes back from a backup without 
   const { name = "", namespace = "", labels = {}, uid } = access?.metadata ?? {};
   const { notAfter: _notAfter, ...spec } = access?.spec ?? {};
   const readRecord = () => findRecorded(db, org.id, issued.body.id);
-  await expect.poll(readRecord, patience).toBeDefined();
+  await expect.poll(readRecord).toBeDefined();
   // As if the backup were an hour old and the access had gone with its cluster, which is no revocation.
   await sql`update observed_accesses set expires_at = expires_at - interval '1 hour', ended_at = now()
     where uid = ${uid ?? ""}`;
@@ -218,7 +217,7 @@ test("an access ends at its time, also when it comes back from a backup without 
   const annotations = { [ANNOTATION_IDENTITY]: `known ${uid}` };
   await createAccessObject(api.deps, { metadata: { name, namespace, labels, annotations }, spec });
   const read = async () => kube.get(clusterAccessKind, namespace, name);
-  await expect.poll(async () => readResult(await read()), patience).toBe("known");
+  await expect.poll(async () => readResult(await read())).toBe("known");
   const [restored, recorded] = [await read(), await readRecord()];
   expect(restored && findExpiry(restored)).toEqual(recorded?.expiresAt);
   await kube.delete(clusterAccessKind, namespace, name);
@@ -228,7 +227,7 @@ test("an access ends at its time, also when it comes back from a backup without 
 async function issueRecorded(of: ProjectedCluster) {
   const { issued, access } = await issueSigned(api, of, owner);
   const { db, kube } = api.deps;
-  await expect.poll(() => findRecorded(db, org.id, issued.body.id), patience).toBeDefined();
+  await expect.poll(() => findRecorded(db, org.id, issued.body.id)).toBeDefined();
   const { name = "", namespace = "", labels = {} } = access?.metadata ?? {};
   const place = [clusterAccessKind, namespace, name] as const;
   return {
@@ -249,7 +248,7 @@ test("an access that is lost a moment before its cluster was not revoked, and co
   await access.lose();
   await api.deps.kube.delete(clusterKind, lostCluster.namespace, lostCluster.name);
   await access.restore();
-  await expect.poll(access.readResult, patience).toBe("known");
+  await expect.poll(access.readResult).toBe("known");
   expect((await auditOf(access.id)).filter((row) => row.startsWith("cluster_access.revoke"))).toEqual([]);
 });
 
@@ -258,5 +257,5 @@ test("an access that is deleted and comes back at once from a backup is refused,
   const access = await issueRecorded(cluster);
   await access.lose();
   await access.restore();
-  await expect.poll(access.readResult, patience).toBe("refused");
+  await expect.poll(access.readResult).toBe("refused");
 });

@@ -146,7 +146,7 @@ describe("a create that was killed before its Cluster was written", () => {
     await crash(request, 121, async () => {});
     await sweep();
     expect(await stateOf(request)).toBe("failed");
-    await expect.poll(() => listOwn(request), { timeout: 200_000 }).toEqual({ clusters: 0, pools: 0 });
+    await expect.poll(() => listOwn(request)).toEqual({ clusters: 0, pools: 0 });
     expect(await isNameFree(api.deps.db, orgId, "killed without A key")).toBe(true);
   });
 
@@ -159,7 +159,7 @@ describe("a create that was killed before its Cluster was written", () => {
     await crash(request, 601, async () => {});
     await sweep();
     expect(await stateOf(request)).toBe("failed");
-    await expect.poll(() => listOwn(request), { timeout: 200_000 }).toEqual({ clusters: 0, pools: 0 });
+    await expect.poll(() => listOwn(request)).toEqual({ clusters: 0, pools: 0 });
     expect(await isNameFree(api.deps.db, orgId, "killed FOR good")).toBe(true);
   });
 });
@@ -193,7 +193,7 @@ describe("a create that is repeated while it is being abandoned", () => {
     // As a client does that repeats after Retry-After.
     await waitFor("the repetition to create it", () => create(api.deps, request));
     expect(await stateOf(request)).toBe("done");
-    await expect.poll(() => listOwn(request), { timeout: 200_000 }).toEqual({ clusters: 1, pools: 1 });
+    await expect.poll(() => listOwn(request)).toEqual({ clusters: 1, pools: 1 });
     const pool = await api.deps.kube.get(
       nodePoolKind,
       request.namespace,
@@ -228,7 +228,7 @@ describe("a refused create", () => {
       details: [{ field: "k8s_version" }],
     });
     expect(await stateOf(request)).toBeUndefined();
-    await expect.poll(() => listOwn(request), { timeout: 200_000 }).toEqual({ clusters: 0, pools: 0 });
+    await expect.poll(() => listOwn(request)).toEqual({ clusters: 0, pools: 0 });
     const next = await create(api.deps, aRequest("Refused"));
     expect(next.displayName).toBe("Refused");
   });

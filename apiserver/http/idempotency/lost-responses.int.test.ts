@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { isTestFile, listSourceFiles } from "../../../e2e/checks/architecture/imports.ts";
-import { OBJECT_STORE_HOOK_MS, waitFor, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
+import { waitFor, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
@@ -40,7 +40,7 @@ beforeAll(async () => {
   const registry = { kind: "harbor", url: harbor.url, host: "harbor.example.com", limits, ...ROBOT } as const;
   ({ api, issuer } = await startTestService({ attachmentStorage: testStorage(), registry }));
   staff = await issuer.createStaff();
-}, OBJECT_STORE_HOOK_MS);
+});
 afterAll(async () => {
   for (const { path, token } of made) await api.request("DELETE", path, { token });
   await api.close();

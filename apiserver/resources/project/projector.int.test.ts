@@ -65,7 +65,7 @@ describe("the projector", () => {
     stop = new AbortController();
     const projector = startProjector(api.deps, stop.signal);
     stopped = projector.stopped;
-    await expect.poll(() => projector.synced(), { timeout: 200_000 }).toBe(true);
+    await expect.poll(() => projector.synced()).toBe(true);
   }
   afterEach(async () => {
     stop?.abort();
@@ -109,7 +109,7 @@ describe("the projector", () => {
     const startAndRead = async () => {
       const earlier = (await read()).length;
       await start();
-      await expect.poll(async () => (await read()).length, { timeout: 200_000 }).toBeGreaterThan(earlier);
+      await expect.poll(async () => (await read()).length).toBeGreaterThan(earlier);
     };
     await startAndRead();
     stop?.abort();
@@ -117,7 +117,7 @@ describe("the projector", () => {
     await startAndRead();
     const [first, second] = (await read()).slice(-2);
     await expect
-      .poll(async () => (await read()).at(-1)?.seenAt.getTime(), { timeout: 200_000 })
+      .poll(async () => (await read()).at(-1)?.seenAt.getTime())
       .toBeGreaterThan((await read()).at(-1)?.startedAt.getTime() ?? Infinity);
     expect(first?.seenAt.getTime()).toBeLessThan(second?.startedAt.getTime() ?? 0);
   });
@@ -135,9 +135,7 @@ describe("the projector", () => {
     expect(kept.metadata.annotations).toMatchObject({ "example.com/note": "before\0after" });
     await start();
     await expect
-      .poll(async () => (await findCluster(api.deps.db, api.orgId, id))?.object.metadata.annotations, {
-        timeout: 200_000,
-      })
+      .poll(async () => (await findCluster(api.deps.db, api.orgId, id))?.object.metadata.annotations)
       .toMatchObject({ "example.com/note": "before\uFFFDafter" });
   });
 
@@ -146,20 +144,20 @@ describe("the projector", () => {
     const id = createId();
     await apply(id);
     const read = () => api.request("GET", `${api.clusters}/${id}`);
-    await expect.poll(async () => (await read()).status, { timeout: 200_000 }).toBe(200);
+    await expect.poll(async () => (await read()).status).toBe(200);
     const pools = () => api.request("GET", `${api.clusters}/${id}/nodepools`);
-    await expect.poll(async () => (await pools()).body.items?.length, { timeout: 200_000 }).toBe(1);
+    await expect.poll(async () => (await pools()).body.items?.length).toBe(1);
     const labels = { "cloud.marina.dev/id": id };
     const place = { name: `k-${id.slice(-12)}`, namespace: `org-${api.orgId}`, labels };
     const spec = { version: "1.34.2", plan: "scale", displayName: "Renamed" };
     await api.deps.kube.apply(clusterKind, { metadata: place, spec }, { fieldManager: "kubectl" });
-    await expect.poll(async () => (await read()).body.name, { timeout: 200_000 }).toBe("Renamed");
+    await expect.poll(async () => (await read()).body.name).toBe("Renamed");
     expect(await auditOf(id)).toEqual([
       ["cluster.create", "kubectl", { version: "1.34.2", plan: "scale" }],
       ["cluster.update", "kubectl", { displayName: "Renamed" }],
     ]);
     await api.deps.kube.delete(clusterKind, `org-${api.orgId}`, `k-${id.slice(-12)}`);
-    await expect.poll(async () => (await read()).status, { timeout: 200_000 }).toBe(404);
+    await expect.poll(async () => (await read()).status).toBe(404);
     expect(await readTransitionTypes(api.deps.db, id)).toContain("deleted");
   });
 
@@ -172,9 +170,7 @@ describe("the projector", () => {
     await start();
     const id = createId();
     await apply(id);
-    await expect
-      .poll(async () => (await api.request("GET", `${api.clusters}/${id}`)).status, { timeout: 200_000 })
-      .toBe(200);
+    await expect.poll(async () => (await api.request("GET", `${api.clusters}/${id}`)).status).toBe(200);
     const before = await readMissed();
     const transitions = [20, 21].map((sequence) => ({
       sequence,
@@ -189,14 +185,14 @@ describe("the projector", () => {
       return auditOf(id);
     };
     await expect
-      .poll(auditAfterLateStatus, { timeout: 200_000 })
+      .poll(auditAfterLateStatus)
       .toContainEqual([
         "cluster.transitions_missed",
         "",
         { firstMissed: expect.any(Number), lastMissed: 19 },
       ]);
     // The metric counts those of every cluster, and is written after the transaction.
-    await expect.poll(readMissed, { timeout: 200_000 }).toBeGreaterThanOrEqual(before + 15);
+    await expect.poll(readMissed).toBeGreaterThanOrEqual(before + 15);
   });
 
   test("audits what kubectl deletes, once, and not what REST deletes", async () => {
@@ -205,7 +201,7 @@ describe("the projector", () => {
     const read = (id: string) => api.request("GET", `${api.clusters}/${id}`);
     for (const id of [byKubectl, byRest]) {
       await apply(id);
-      await expect.poll(async () => (await read(id)).status, { timeout: 200_000 }).toBe(200);
+      await expect.poll(async () => (await read(id)).status).toBe(200);
     }
     const pool = await waitFor("its pool to be served", async () => {
       const { body } = await api.request("GET", `${api.clusters}/${byKubectl}/nodepools`);
@@ -218,11 +214,10 @@ describe("the projector", () => {
       (await auditOf(id))
         .filter(([action]) => action === "cluster.delete" || action === "node_pool.delete")
         .map(([action, manager]) => [action, manager]);
-    await expect.poll(() => deletionsOf(pool.id), { timeout: 200_000 }).toHaveLength(1);
+    await expect.poll(() => deletionsOf(pool.id)).toHaveLength(1);
     await api.deps.kube.delete(clusterKind, place.namespace, `k-${byKubectl.slice(-12)}`);
     await api.request("DELETE", `${api.clusters}/${byRest}`);
-    for (const id of [byKubectl, byRest])
-      await expect.poll(async () => (await read(id)).status, { timeout: 200_000 }).toBe(404);
+    for (const id of [byKubectl, byRest]) await expect.poll(async () => (await read(id)).status).toBe(404);
     expect(await deletionsOf(pool.id)).toEqual([["node_pool.delete", "unknown"]]);
     expect(await deletionsOf(byKubectl)).toEqual([["cluster.delete", "unknown"]]);
     expect(await deletionsOf(byRest)).toEqual([["cluster.delete", ""]]);
@@ -237,7 +232,7 @@ describe("the projector", () => {
     expect(await findCluster(api.deps.db, api.orgId, gone.id)).toBeUndefined();
     // One that came with an id is served once its confirmation is given, by this projector or by the stack's.
     await expect
-      .poll(async () => (await findCluster(api.deps.db, api.orgId, id))?.displayName, { timeout: 200_000 })
+      .poll(async () => (await findCluster(api.deps.db, api.orgId, id))?.displayName)
       .toBe(`k-${id.slice(-12)}`);
   });
 
@@ -249,7 +244,7 @@ describe("the projector", () => {
     const readVersions = () => api.deps.sql<{ uid: string; version: string; xmin: string }[]>`
       select uid, resource_version::text as version, xmin::text from projected_clusters
       where org_id = ${owner}`;
-    await expect.poll(readVersions, { timeout: 200_000 }).toHaveLength(1);
+    await expect.poll(readVersions).toHaveLength(1);
     stop?.abort();
     await stopped;
     const before = await readVersions();

@@ -33,7 +33,7 @@ async function start(): Promise<void> {
   stop = new AbortController();
   const projector = startProjector(api.deps, stop.signal);
   stopped = projector.stopped;
-  await expect.poll(() => projector.synced(), { timeout: 200_000 }).toBe(true);
+  await expect.poll(() => projector.synced()).toBe(true);
 }
 
 async function end(): Promise<void> {
@@ -147,7 +147,7 @@ async function settle() {
         last = now;
         return same && (await isCurrent(all));
       },
-      { timeout: 200_000, interval: 1_000 },
+      { interval: 1_000 },
     )
     .toBe(true);
 }
@@ -196,7 +196,7 @@ describe("each transition is in the log once (the durable source of notification
     await setTransitions(name, [READY, DEGRADED, RECOVERED]);
     await start();
     await expect
-      .poll(() => transitionsOf(id), { timeout: 200_000 })
+      .poll(() => transitionsOf(id))
       .toEqual(expect.arrayContaining(["created", "ready", "degraded", "recovered"]));
     expect(await transitionsOf(id)).toHaveLength(4);
   });
@@ -213,7 +213,7 @@ describe("each transition is in the log once (the durable source of notification
     await expect(crash).rejects.toThrow("crashed");
     expect(await transitionsOf(id)).toEqual([]);
     await start();
-    await expect.poll(() => transitionsOf(id), { timeout: 200_000 }).toHaveLength(3);
+    await expect.poll(() => transitionsOf(id)).toHaveLength(3);
   });
 
   test("also by two projectors at once, and after a takeover in the middle", async () => {
@@ -226,14 +226,14 @@ describe("each transition is in the log once (the durable source of notification
       return other.stopped;
     });
     await setTransitions(name, [READY]);
-    await expect.poll(() => transitionsOf(id), { timeout: 200_000 }).toHaveLength(2);
+    await expect.poll(() => transitionsOf(id)).toHaveLength(2);
     await end();
     // The stack's operator may write its own status between this and the takeover.
     const report = async () => {
       await setTransitions(name, [READY, DEGRADED]);
       return transitionsOf(id);
     };
-    await expect.poll(report, { timeout: 200_000, interval: 1_000 }).toHaveLength(3);
+    await expect.poll(report, { interval: 1_000 }).toHaveLength(3);
     second.abort();
     await other.stopped;
     expect((await transitionsOf(id)).sort()).toEqual(["created", "degraded", "ready"]);
@@ -245,12 +245,12 @@ describe("each transition is in the log once (the durable source of notification
       (await api.deps.db.select().from(projectedClusters).where(eq(projectedClusters.id, id))).length;
     await setTransitions(name, [READY]);
     await start();
-    await expect.poll(countProjected, { timeout: 200_000 }).toBe(1);
+    await expect.poll(countProjected).toBe(1);
     await end();
     await api.deps.sql`truncate projected_clusters, projected_node_pools`;
     await setTransitions(name, [{ ...READY, at: "2026-11-21T10:05:00Z" }]);
     await start();
-    await expect.poll(countProjected, { timeout: 200_000 }).toBe(1);
+    await expect.poll(countProjected).toBe(1);
     expect((await transitionsOf(id)).filter((type) => type === "ready")).toHaveLength(1);
     await end();
   });

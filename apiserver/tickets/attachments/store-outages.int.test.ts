@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { OBJECT_STORE_HOOK_MS, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
+import { waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../../testing/issuer.ts";
 import { createTicketRequests } from "../testing.ts";
@@ -19,7 +19,7 @@ beforeAll(async () => {
   issuer = await startTestIssuer();
   healthy = await startTestApp({ issuers: [issuer.config], attachmentStorage: testStorage() });
   staff = await issuer.createStaff();
-}, OBJECT_STORE_HOOK_MS);
+});
 afterEach(async () => {
   for (const replica of replicas.splice(0)) await replica.close();
   for (const server of servers.splice(0)) {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { createLocalJWKSet, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { kubectl, OBJECT_STORE_HOOK_MS, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
+import { kubectl, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../../testing/issuer.ts";
@@ -43,7 +43,7 @@ beforeAll(async () => {
   service = await startTokenService();
   issuer = await startTestIssuer();
   staff = await issuer.createStaff();
-}, OBJECT_STORE_HOOK_MS);
+});
 beforeEach(() => {
   lifetimeMs = 3_600_000;
   subjects = [];

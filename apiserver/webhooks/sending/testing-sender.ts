@@ -19,7 +19,7 @@ export const HEADERS = { "content-type": "application/json", "webhook-id": "evt-
 export const HOSTS = ["127.0.0.1", "::1", "localhost", "*.example.com"];
 
 /** Enough for what ends by itself, and short for what never does. */
-export const PATIENT_MS = 20_000;
+export const PATIENT_MS = 60_000;
 export const SHORT_MS = 500;
 
 export let authority: Authority;

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { hangLimits } from "../../../vitest.config.ts";
 
 /**
  * Charges in the columns of FOCUS 1.0, judged by its official validator: `npm run test:focus`. It needs Python 3.11.
@@ -9,7 +10,6 @@ export default defineConfig({
   test: {
     reporters: ["default", "./e2e/checks/test-report/vitest-reporter.ts"],
     include: ["apiserver/billing/invoices/testing/focus-validation.ts"],
-    testTimeout: 600_000,
-    hookTimeout: 900_000,
+    ...hangLimits,
   },
 });

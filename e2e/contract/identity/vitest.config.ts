@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { hangLimits } from "../../../vitest.config.ts";
 
 /** A real Keycloak and the API on a stack: `npm run test:identity`. It needs Java 17 and Maven. */
 export default defineConfig({
@@ -8,7 +9,6 @@ export default defineConfig({
     reporters: ["default", "./e2e/checks/test-report/vitest-reporter.ts"],
     include: ["apiserver/http/authentication/testing/keycloak.ts"],
     globalSetup: ["e2e/platform/stack/vitest-global-setup.ts"],
-    testTimeout: 120_000,
-    hookTimeout: 900_000,
+    ...hangLimits,
   },
 });

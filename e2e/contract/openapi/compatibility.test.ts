@@ -170,7 +170,7 @@ const CHANGES: [what: string, change: (changed: Document) => void][] = [
   ["another description", (c) => (c.paths[LIST].get.summary = "List them")],
 ];
 
-describe("the gate of the released interface", { timeout: 300_000 }, () => {
+describe("the gate of the released interface", () => {
   const folder = mkdtempSync(join(tmpdir(), "marina-compatibility-"));
   let breaks: string[];
 

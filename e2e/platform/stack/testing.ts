@@ -12,8 +12,6 @@ declare module "vitest" {
   }
 }
 
-/** Timeout of a hook that waits for the object store, with time to spare. */
-export const OBJECT_STORE_HOOK_MS = 600_000;
 const OBJECT_STORE_DEADLINE_MS = 580_000;
 
 /** Pause between two looks of a wait; it grows with what the wait has taken, for a look may start a program. */

@@ -51,7 +51,7 @@ test("the dry run of a deletion lists the load balancers and volumes that may st
 
 test("the dry run of an upgrade names the budget and the webhook that stand in its way", async () => {
   await cluster.run(["apply", "-f", "-"], describeWorkload("guarded", 1, "50m", 1));
-  await cluster.run(["rollout", "status", "deployment/guarded", "--timeout=200s"]);
+  await cluster.run(["rollout", "status", "deployment/guarded", "--timeout=400s"]);
   await apply({
     apiVersion: "admissionregistration.k8s.io/v1",
     kind: "ValidatingWebhookConfiguration",

@@ -56,7 +56,7 @@ test("the machine's size is allocatable by the scheduler: pods that do not fit s
 
 test("a node that becomes not ready is replaced once, and its pods move", async () => {
   await applyWorkload("moving", 4, "100m");
-  await cluster.run(["rollout", "status", "deployment/moving", "--timeout=200s"]);
+  await cluster.run(["rollout", "status", "deployment/moving", "--timeout=400s"]);
   const before = (await listNodes()).map(({ metadata }) => metadata.name);
   const sick = before[0] ?? "";
   // Without its annotation kwok stops simulating this kubelet; a silent kubelet would be Unknown.
@@ -79,7 +79,7 @@ test("a node that becomes not ready is replaced once, and its pods move", async 
     return nodes.length === before.length && nodes.every(isReady);
   });
   await waitForRunning(cluster.alice, cluster.path, 2);
-  await cluster.run(["rollout", "status", "deployment/moving", "--timeout=200s"]);
+  await cluster.run(["rollout", "status", "deployment/moving", "--timeout=400s"]);
   const pods = await cluster.get(`${PODS}?labelSelector=app%3Dmoving`);
   expect(pods.items.map((pod: { spec: { nodeName: string } }) => pod.spec.nodeName)).not.toContain(sick);
   const after = (await listNodes()).map(({ metadata }) => metadata.name);
@@ -125,7 +125,7 @@ const findLeaving = async () => (await listNodes()).find(({ spec }) => spec.unsc
 
 test("a node leaves within its drain timeout and 90 s, with a disruption budget that allows nothing and an attached volume, and the pool says why it waits", async () => {
   await applyWorkload("held", 4, "100m", 4);
-  await cluster.run(["rollout", "status", "deployment/held", "--timeout=200s"]);
+  await cluster.run(["rollout", "status", "deployment/held", "--timeout=400s"]);
   await attachVolumes(await listNodes());
   expect((await cluster.alice.request("PUT", pool, { desired_nodes: 1 })).status).toBe(200);
   const leaving = await waitFor("a node to be cordoned", findLeaving);
@@ -183,7 +183,7 @@ test("pending pods run when an autoscaler scales the pool", async () => {
   });
   expect(JSON.stringify(pending.status.conditions)).toContain("Insufficient cpu");
   await cluster.manage("scale", "machinedeployment", deployment.metadata.name, "--replicas=3");
-  await cluster.run(["rollout", "status", "deployment/wide", "--timeout=200s"]);
+  await cluster.run(["rollout", "status", "deployment/wide", "--timeout=400s"]);
   expect(await listNodes()).toHaveLength(3);
 });
 

@@ -147,5 +147,5 @@ describe.each([
     const [controlPlane] = JSON.parse(await manage("get", "localcontrolplanes", "-o", "json")).items;
     expect([controlPlane.status.version, controlPlane.status.versions]).toEqual(["v1.35.1", undefined]);
     await ask(kubeconfig);
-  }, 900_000);
+  });
 });

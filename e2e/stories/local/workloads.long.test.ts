@@ -46,8 +46,8 @@ test("a Deployment rolls out behind a Service, with a disruption budget; a Job c
   await cluster.run(["apply", "-f", "-"], describeWorkload("web", 6, "50m", 3));
   await cluster.run(["expose", "deployment", "web", "--port=80"]);
   await cluster.run(["create", "job", "once", "--image=registry.example/job:1"]);
-  await cluster.run(["rollout", "status", "deployment/web", "--timeout=200s"]);
-  await cluster.run(["wait", "--for=condition=complete", "job/once", "--timeout=200s"]);
+  await cluster.run(["rollout", "status", "deployment/web", "--timeout=400s"]);
+  await cluster.run(["wait", "--for=condition=complete", "job/once", "--timeout=400s"]);
   const budget = await waitFor("the disruption budget to count the pods", async () => {
     const { status } = await cluster.get("/apis/policy/v1/namespaces/default/poddisruptionbudgets/web");
     return status?.disruptionsAllowed === 3 ? status : undefined;
@@ -92,7 +92,7 @@ test("a custom resource is served, and its CEL rules apply", async () => {
       spec: { replicas, limit: 3 },
     });
   await cluster.run(["apply", "--server-side", "-f", "-"], JSON.stringify(crd));
-  await cluster.run(["wait", "--for=condition=established", "crd/widgets.example.com", "--timeout=200s"]);
+  await cluster.run(["wait", "--for=condition=established", "crd/widgets.example.com", "--timeout=400s"]);
   // A kind that is established is not yet in what the API server says that it has.
   await waitFor("the kind to be served", () => cluster.run(["apply", "-f", "-"], widget(2)));
   await expect(cluster.run(["apply", "-f", "-"], widget(4))).rejects.toThrow("more than the limit");
