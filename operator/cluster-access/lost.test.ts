@@ -224,7 +224,7 @@ test.each<[string, ClusterAccess, Place]>([
     const decision = observe([access], place).decide(access);
     const problem = decision.kind === "reject" ? decision.problem : decision;
     if (!("message" in problem)) throw new Error("there is no message");
-    // Of these it does not say that its API server is not up.
+    // It says that they are lost, and not that its API server is not up.
     const saysLost = problem.message.startsWith(
       "The certificate authority of Shop and its kubeconfig are lost",
     );
