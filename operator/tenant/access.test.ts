@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
+import { enqueueTo } from "../caches.ts";
+import { LABEL_CAPI_CLUSTER } from "../capi/kinds.ts";
 import type { AccessSecret } from "../capi/secrets.ts";
-import { findAccessSource, parseKubeconfig } from "./access.ts";
+import { anCapiCluster } from "../cluster/testing.ts";
+import { findWoken, type Watch } from "../testing-changes.ts";
+import { enqueueByTenantAccess, findAccessSource, parseKubeconfig } from "./access.ts";
 
 const toBase64 = (text: string) => Buffer.from(text).toString("base64");
 
@@ -75,5 +79,31 @@ describe("the access source of a cluster", () => {
     [["demo-user-kubeconfig", "other-ca"], undefined],
   ])("with the Secrets %o is %o", (names, source) => {
     expect(find(...names)).toEqual(source);
+  });
+});
+
+describe("a cluster is looked at after a change of", () => {
+  const watch: Watch = (cacheSet, controller) => enqueueByTenantAccess(cacheSet, enqueueTo(controller));
+
+  test.each([
+    ["its CA", "demo-ca", [], ["org/demo"]],
+    ["the kubeconfig by which it is reached", "demo-kubeconfig", [], ["org/demo"]],
+    ["no kubeconfig beside a CA", "demo-kubeconfig", ["org/demo-ca"], []],
+  ])("%s", (_, name, present, keys) => {
+    const metadata = { name, namespace: "org", labels: { [LABEL_CAPI_CLUSTER]: "demo" } };
+    const object: AccessSecret = { apiVersion: "v1", kind: "Secret", metadata };
+    const clusterSecrets = new Map(present.map((key) => [key, object]));
+    const caches = { clusterSecrets } as object;
+    expect(findWoken(watch, caches, "clusterSecrets", { object })).toEqual(keys);
+  });
+
+  test("the endpoint of its tenant's API server, not after one without another endpoint", () => {
+    const object = anCapiCluster();
+    const moved = {
+      ...object,
+      spec: { ...object.spec, controlPlaneEndpoint: { host: "b.test", port: 6443 } },
+    };
+    expect(findWoken(watch, {}, "capiClusters", { previous: object, object: moved })).toHaveLength(1);
+    expect(findWoken(watch, {}, "capiClusters", { previous: object, object })).toEqual([]);
   });
 });
