@@ -108,7 +108,7 @@ describe.concurrent("what is stuck says so", () => {
       const pool = await engineer.getPool("workers");
       return pattern.test(pool.status?.message ?? "") ? pool : undefined;
     });
-    // It may still come: its class gives it ten minutes.
+    // It may still come: its class gives it 15 minutes.
     await expectReported(engineer, stuck, "Reconciling", pattern, "Normal");
     // The status of the cluster is another one than that of its pool.
     const cluster = await waitFor("the cluster to scale", async () => {

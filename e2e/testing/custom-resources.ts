@@ -39,6 +39,7 @@ export const machineKind = capiKind<
   }
 >("Machine", "machines");
 export const clusterClassKind = capiKind<KubeObject & { spec: unknown }>("ClusterClass", "clusterclasses");
+export const machineHealthCheckKind = capiKind<KubeObject>("MachineHealthCheck", "machinehealthchecks");
 export const machineSetKind = capiKind<KubeObject>("MachineSet", "machinesets");
 export const machineDeploymentKind = capiKind<
   KubeObject & {

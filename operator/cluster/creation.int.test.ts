@@ -6,6 +6,7 @@ import {
   capiClusterKind,
   conditionOf,
   createEngineer,
+  machineHealthCheckKind,
   statusOf,
 } from "../../e2e/testing/custom-resources.ts";
 import { setUp } from "../../e2e/testing/set-up.ts";
@@ -54,4 +55,12 @@ test("authorized CIDRs are in force once the provider's object has them, and are
   );
   // Both kinds are in one etcd, whose revisions count every write.
   expect(Number(said.metadata.resourceVersion)).toBeGreaterThan(Number(provided.metadata.resourceVersion));
+});
+
+test.each([1, 6])("Cluster API replaces two fifths of %i nodes, each has the class's time", async (nodes) => {
+  const { client, namespace } = engineer;
+  await engineer.patchPool("workers", { spec: { desiredNodes: nodes } });
+  const triggerIf = { unhealthyLessThanOrEqualTo: Math.max(1, Math.floor(nodes * 0.4)) };
+  const spec = { checks: { nodeStartupTimeoutSeconds: 900 }, remediation: { triggerIf } };
+  await expect.poll(() => client.listAll(machineHealthCheckKind, { namespace })).toMatchObject([{ spec }]);
 });
