@@ -127,6 +127,7 @@ export const clusters: [string, ClusterFixture][] = [
 ];
 
 const RUNNING = aPool().withNodes(2).reconciled();
+const LOST = RUNNING.withCapi({ desired: 2, nodes: 2, ready: 0, rollingOut: true });
 const late = { node: undefined, waitsFor: "no capacity" };
 const leaving = (stage: MachineDeletion["stage"]) =>
   RUNNING.deleting().withMachine({ deletion: { stage, cause: "1 Pod is left" } });
@@ -142,7 +143,7 @@ export const pools: [string, PoolFixture][] = [
   ["DrainingNode", leaving("drain")],
   ["WaitingForVolumeDetach", leaving("volumes")],
   ["MachineNotReleased", leaving("other")],
-  ["NodeStartupTimeout", RUNNING.withSpec({ desiredNodes: 3 }).withMachine(late).after(900)],
+  ["NodeStartupTimeout", LOST.withMachine(late).after(900)],
   ["WaitingForCluster", aPool().withoutCluster()],
   ["WaitingForControlPlane", aPool()],
   ["WaitingForNodes", aPool().withCapi({ desired: 2, nodes: 2, ready: 1 })],

@@ -7,10 +7,9 @@ import { count, listNames } from "../../shared/program/wording.ts";
 import { findLiveReplicas, isCountReleased } from "../capi/pool-replicas.ts";
 import type { TopologyPool } from "../capi/worker-pool.ts";
 import { isDeleting } from "../identity/identity.ts";
-import { describeDeletion, describeLeavingMachine, findStage, findWaitReason } from "./deletion.ts";
+import { describeDeletion, describeMachine, findStage, findWaitReason } from "./deletion.ts";
 import type { ObservedPool } from "./observe.ts";
 import {
-  describeJoiningMachine,
   findClusterStall,
   findLostCluster,
   findObstacle,
@@ -142,7 +141,7 @@ function findInitialWait(observed: ObservedPool, progress: PoolProgress): Proble
     return { reason: "Provisioning", message: "The pool, which is to have no nodes, is being created." };
   }
   const counts = `${readyNodes} of ${count(desiredNodes, "node")} ${be(readyNodes, desiredNodes)} ready, ${nodes} ${exist(nodes)}.`;
-  return { reason: "WaitingForNodes", message: `${counts}${describeJoiningMachine(progress)}` };
+  return { reason: "WaitingForNodes", message: `${counts}${describeMachine(observed, progress)}` };
 }
 
 function decideScaling(
@@ -188,8 +187,7 @@ function decideScaling(
     const message = `The pool needs at least ${count(desiredNodes, "node")}, ${nodes} ${exist(nodes)}. ${autoscaling.message}`;
     return poolCondition("Scaling", "True", autoscaling.reason, message);
   }
-  const cause = describeLeavingMachine(observed) || describeJoiningMachine(progress);
-  return poolCondition("Scaling", "True", "Scaling", `${counts}${cause}`);
+  return poolCondition("Scaling", "True", "Scaling", `${counts}${describeMachine(observed, progress)}`);
 }
 
 function decideUpToDate(
@@ -205,7 +203,8 @@ function decideUpToDate(
   const pause = progress.state === "converged" && !isBehind ? undefined : findPause(observed);
   if (lacksNodes(observed, progress)) {
     const isBeingDeleted = isDeleting(observed.pool);
-    const { reason = isBeingDeleted ? "Deleting" : "WaitingForNodes", clause = "." } = pause ?? {};
+    const machine = observed.pool.status?.firstReadyAt ? describeMachine(observed, progress) : "";
+    const { reason = isBeingDeleted ? "Deleting" : "WaitingForNodes", clause = `.${machine}` } = pause ?? {};
     const message = isBeingDeleted ? describeDeletion(observed) : `There are no nodes yet${clause}`;
     const cause = blocker ?? obstacle ?? { reason, message };
     return poolCondition(type, "Unknown", cause.reason, cause.message);
@@ -216,7 +215,7 @@ function decideUpToDate(
   if (progress.state === "rollingOut") {
     const rest = progress.isPropagated ? "" : (obstacle?.message ?? "The newer settings of the pool follow.");
     const held = rest && ` ${rest}`;
-    const message = `${describeRollout(upToDateNodes, desiredNodes)}${held}${describeLeavingMachine(observed)}`;
+    const message = `${describeRollout(upToDateNodes, desiredNodes)}${held}${describeMachine(observed)}`;
     return poolCondition(type, "False", "RollingOut", message);
   }
   if (isBehind) {
@@ -231,7 +230,7 @@ function decideUpToDate(
     const have = isOne(upToDateNodes, desiredNodes) ? "has" : "have";
     const isCounted = upToDateNodes < desiredNodes;
     const counts = isCounted ? `: ${upToDateNodes} of ${count(desiredNodes, "node")} ${have} them` : "";
-    const message = `The new settings are being applied${counts}.${describeLeavingMachine(observed)}`;
+    const message = `The new settings are being applied${counts}.${describeMachine(observed)}`;
     return poolCondition(type, "False", "Updating", message);
   }
   return poolCondition(type, "True", "UpToDate", "All nodes are as specified.");

@@ -2,7 +2,7 @@ import type { Step } from "../../shared/controller/plan.ts";
 import { elapsedMs } from "../../shared/program/time.ts";
 import { machineDeploymentKind } from "../capi/kinds.ts";
 import type { ObservedPool } from "./observe.ts";
-import { findPause, type PoolProgress } from "./progress.ts";
+import { describeJoiningMachine, findPause, type PoolProgress } from "./progress.ts";
 
 /** What is left of a pool, and of a machine being deleted what blocks it, with the next step. */
 export function describeDeletion(observed: ObservedPool): string {
@@ -11,7 +11,7 @@ export function describeDeletion(observed: ObservedPool): string {
   if (pause !== undefined) return `Deletion waits${pause.clause}`;
   if (machines.length === 0) return "The pool is being deleted.";
   const left = `The pool is being deleted; machines left: ${machines.length}.`;
-  return `${left}${describeLeavingMachine(observed)}`;
+  return `${left}${describeMachine(observed)}`;
 }
 
 const ASK = "If this lasts, ask the platform's operator to look at it.";
@@ -28,6 +28,7 @@ const STAGES = {
 const WAITS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Deleting: { drain: "DrainingNode", volumes: "WaitingForVolumeDetach", other: "MachineNotReleased" },
   Scaling: { late: "NodeStartupTimeout" },
+  WaitingForNodes: { late: "NodeStartupTimeout" },
 };
 
 /** The reason of `Reconciling`, by which the next reconcile knows what was told already. */
@@ -50,12 +51,13 @@ function findLeavingMachine(machines: ObservedPool["machines"]) {
 }
 
 /**
- * A machine that is being deleted, by its node: what that waits for, and the next step, with a blank in front. Empty when
- * none is, or nothing is reported of it. Drain and volumes are waited for in turn, each for its own time.
+ * A machine that is being deleted, by its node: what that waits for, and the next step, with a blank in front. When none is,
+ * or nothing is reported of it, one that joins, or nothing without `progress`. Drain and volumes are waited for in turn, each for its own time.
  */
-export function describeLeavingMachine({ pool, machines, poolDefaults }: ObservedPool): string {
+export function describeMachine(observed: ObservedPool, progress?: PoolProgress): string {
+  const { pool, machines, poolDefaults } = observed;
   const leaving = findLeavingMachine(machines);
-  if (leaving?.deletion === undefined) return "";
+  if (leaving?.deletion === undefined) return progress === undefined ? "" : describeJoiningMachine(progress);
   const { stage, cause } = leaving.deletion;
   const what = ` Node ${leaving.node ?? leaving.name} ${STAGES[stage]}: ${cause}.`;
   switch (stage) {

@@ -4,6 +4,8 @@ import { aPool } from "./testing.ts";
 
 /** Its cause has words of ours, which decide nothing. */
 const late = { name: "late", node: undefined, waitsFor: "it has not joined in time: no capacity" };
+const more = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 3 }).withMachine(late);
+const one = aPool({ desiredNodes: 1 }).withMachine(late).withCapi({ desired: 1, nodes: 1, ready: 0 });
 const reasons = (pool: ReturnType<typeof aPool>) => pool.plan().events.map(({ reason }) => reason);
 
 test("a pool created just before its cluster raises no Event; one that waits for it does", () => {
@@ -18,27 +20,29 @@ test("a pool created just before its cluster raises no Event; one that waits for
 });
 
 test("a machine that does not join is reported once, with what it waits for and whom to ask", () => {
-  const pool = aPool({ desiredNodes: 1 }).withMachine(late).withCapi({ desired: 1, nodes: 1, ready: 0 });
-  const reported = pool.reconciled().after(55);
+  const reported = one.reconciled().after(55);
   const message = /Machine late has not joined: it .* no capacity\. If this lasts, ask the platform's/;
   expect(reported.plan().status?.message).toMatch(message);
   expect(reported.plan().events).toMatchObject([{ type: "Normal", note: expect.stringMatching(message) }]);
-  expect(reported.reconciled().after(30).plan().events).toEqual([]);
+  expect(reported.reconciled().after(3600).plan().events).toEqual([]);
 });
 
-test("machines of a ready pool may take what its class gives them; after that there is one Warning", () => {
-  const more = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 3 }).withMachine(late);
-  const reported = more.withCapi({ desired: 3, nodes: 3, ready: 2 }).reconciled().after(56);
-  expect(reported.plan().events).toMatchObject([{ type: "Normal", reason: "Scaling" }]);
+test.each([
+  ["that was ready", more.withCapi({ desired: 3, nodes: 3, ready: 2 }), "Scaling", 844],
+  ["of a ready cluster", one.withCluster({ firstReadyAt: "2025-01-01T00:00:00Z" }), "WaitingForNodes", 844],
+  ["of a new cluster", one.withCluster({ firstReadyAt: "2026-01-01T00:00:50Z" }), "WaitingForNodes", 894],
+])("machines of a pool %s have their class's time, then there is one Warning", (_, pool, reason, inS) => {
+  const reported = pool.reconciled().after(56);
+  expect(reported.plan().events).toMatchObject([{ type: "Normal", reason }]);
   const waiting = reported.reconciled();
-  expect(waiting.plan()).toMatchObject({ status: undefined, requeueAfterMs: 844_000 });
-  const expired = waiting.after(844);
-  const note = /Machine late has not joined in time: it .* no capacity\. If this lasts, ask/;
-  const warning = { type: "Warning", reason: "NodeStartupTimeout", note: expect.stringMatching(note) };
-  expect(expired.plan().events).toMatchObject([warning]);
+  expect(waiting.plan()).toMatchObject({ status: undefined, requeueAfterMs: inS * 1000 });
+  const expired = waiting.after(inS);
+  const note = expect.stringMatching(/late has not joined in time: it .* no capacity\. If this lasts, ask/);
+  expect(expired.plan().events).toMatchObject([{ type: "Warning", reason: "NodeStartupTimeout", note }]);
   const warned = expired.reconciled().after(600);
   const deleted = warned.withMachine({ deletion: { stage: "infrastructure", cause: "a" } });
   const joined = warned.withMachine({ ...late, node: "late" });
+  expect(deleted.plan().status?.message).toContain("the infrastructure deletes its machine");
   expect([warned, deleted, joined].flatMap((pool) => pool.plan().events)).toEqual([]);
 });
 

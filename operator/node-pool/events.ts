@@ -60,7 +60,8 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus, 
   const isScaling = reconciling?.reason === "Scaling";
   const isChanging = isScaling || reconciling?.reason === "Updating";
   const takesItsTime = (isChanging && stage === "infrastructure") || (isScaling && stage === "joining");
-  const mayFollowLateNode = takesItsTime || (isScaling && stage === undefined);
+  const mayFollowLateNode =
+    takesItsTime || (isScaling && stage === undefined) || reconciling?.reason === "WaitingForNodes";
   const wait = findLongWait(last, next, { takesItsTime, mayFollowLateNode });
   if (wait !== undefined && !REASONS_OF_CLUSTER.includes(wait.reason)) record({ action, ...wait });
   return events;

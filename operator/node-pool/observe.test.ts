@@ -62,7 +62,7 @@ test.each<[string, string | undefined, ClusterFixture]>([
   expect(pool.condition("Reconciling")?.status).toBe(reason === undefined ? "True" : "False");
 });
 
-test("a cluster concerns its pools when one of them is rejected or is no more, not when another part of it is", () => {
+test("a cluster concerns its pools when it was ready first, or one of them is rejected or is no more, not when another part of it is", () => {
   const { cluster } = partly.observed;
   const withParts = (...fields: string[]) => {
     const unapplied = fields.map((field) => ({ field, reason: "RejectedByClusterAPI", message: "No." }));
@@ -70,7 +70,9 @@ test("a cluster concerns its pools when one of them is rejected or is no more, n
   };
   const concerns = (...[previous, object]: ReturnType<typeof withParts>[]) =>
     object !== undefined && concernsPools({ type: "updated", previous, object, initial: false });
-  expect(concerns(withParts(), withParts("nodePools/gpu"))).toBe(true);
+  const ready = withParts();
+  expect(concerns({ ...ready, status: { ...ready.status, firstReadyAt: undefined } }, ready)).toBe(true);
+  expect(concerns(ready, withParts("nodePools/gpu"))).toBe(true);
   expect(concerns(withParts("nodePools/gpu"), withParts("version"))).toBe(true);
   expect(concerns(withParts("nodePools/gpu"), withParts("version", "nodePools/gpu"))).toBe(false);
 });

@@ -75,6 +75,7 @@ export interface ClusterOfPool {
   /** The version requested from Cluster API, no `v`. */
   topologyVersion: string | undefined;
   upgrading: boolean;
+  firstReadyAt: string | undefined;
   /** Why it is stalled; undefined = it is not, or a part of it alone waits that no pool depends on. */
   problem: Problem | undefined;
 }
@@ -185,6 +186,7 @@ export function observeClusterOfPool(
     controlPlaneInitialized: state?.controlPlaneInitialized ?? false,
     topologyVersion: state?.topologyVersion,
     upgrading: findCondition(cluster.status?.conditions, "Upgrading")?.status === "True",
+    firstReadyAt: cluster.status?.firstReadyAt,
     problem: findClusterProblem(cluster),
   };
 }

@@ -12,7 +12,7 @@ import { PAUSED } from "../capi/tenant-messages.ts";
 import { hashDesiredPool, type PoolDefaults } from "../capi/worker-pool.ts";
 import { displayNameOf, isDeleting } from "../identity/identity.ts";
 import { composeDesiredPool } from "./children.ts";
-import type { ObservedPool } from "./observe.ts";
+import type { ClusterOfPool, ObservedPool } from "./observe.ts";
 
 /** How far a pool is from its desired state. */
 export interface PoolProgress {
@@ -38,7 +38,7 @@ export interface PoolProgress {
   unhealthy: readonly MachineState[];
   /** Machines that have no node yet, the oldest first; of one second, by name. */
   joining: readonly MachineState[];
-  /** The oldest of these has taken longer than a machine of its class may; not in a creation, where all wait for others. */
+  /** The oldest of these has taken longer than a machine of its class may since its pool or cluster was ready: before, all wait for others. */
   isLate: boolean;
   /** For how many ms a deletion still counts as being passed on; undefined = no longer, or there is none. */
   deletionWaitMs: number | undefined;
@@ -53,6 +53,7 @@ export interface MeasureOptions {
   nodeDegradedAfterSeconds: number;
   /** How long a machine may take to join; undefined = none is late. */
   nodeStartupTimeoutSeconds?: number | undefined;
+  cluster?: Pick<ClusterOfPool, "firstReadyAt"> | undefined;
   poolDefaults: PoolDefaults;
   /** The number of nodes that Cluster API is asked for now; undefined = none yet. */
   liveReplicas: number | undefined;
@@ -90,8 +91,9 @@ export function measurePool(
     .filter((machine) => machine.node === undefined && !machine.deleting)
     .sort((left, right) => compare(left.createdAt, right.createdAt) || compare(left.name, right.name));
   const startupMs = (limits.nodeStartupTimeoutSeconds ?? 0) * 1000;
-  const oldest = startupMs === 0 || last?.firstReadyAt === undefined ? undefined : joining[0];
-  const lateInMs = oldest && remainingMs(oldest.createdAt, startupMs, now);
+  const readyAt = startupMs === 0 ? undefined : (last?.firstReadyAt ?? limits.cluster?.firstReadyAt);
+  const awaitedSince = readyAt && joining[0] && [joining[0].createdAt, readyAt].sort().at(-1);
+  const lateInMs = awaitedSince ? remainingMs(awaitedSince, startupMs, now) : undefined;
   const deletionWaitMs = isDeleting(pool) ? findDeletionWait(pool, now) : undefined;
   return {
     state: determineState(
@@ -112,7 +114,7 @@ export function measurePool(
     version: machineDeployment?.nodes === 0 ? undefined : (machineDeployment?.version ?? last?.version),
     unhealthy: unhealthy.filter((machine) => dueInMs(machine) <= 0),
     joining,
-    isLate: oldest !== undefined && elapsedMs(oldest.createdAt, now) >= startupMs,
+    isLate: awaitedSince !== undefined && elapsedMs(awaitedSince, now) >= startupMs,
     deletionWaitMs,
     nextChangeInMs: earliest([...pending, deletionWaitMs, lateInMs]),
   };

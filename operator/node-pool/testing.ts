@@ -35,6 +35,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     controlPlaneInitialized: false,
     topologyVersion: "1.34.2",
     upgrading: false,
+    firstReadyAt: undefined,
     problem: undefined,
   };
   const observed: ObservedPool = {
