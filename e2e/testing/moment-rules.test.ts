@@ -153,8 +153,18 @@ describe("an Event", () => {
     expect(lies.join()).toContain(lie ?? "");
   });
 
-  test("that says what was so before another change", () => {
-    const left = anEvent(3, "it left", { metadata: { name: "web.3", namespace: "org" } });
-    expect(findEventLies([anEvent(0, "it joined"), left, anEvent(5, "it joined", other)], [])).toEqual([]);
+  test.each([
+    ["", 3],
+    [", also of a change that comes late", 6],
+  ])("that says what was so before another change%s", (_late, at) => {
+    const metadata = { name: "web.3", namespace: "org" };
+    const left = anEvent(at, "it left", { metadata, eventTime: toTime(3) });
+    const events = [anEvent(0, "it joined"), left, anEvent(5, "it joined", other)];
+    expect(
+      findEventLies(
+        events.toSorted((one, two) => one.at - two.at),
+        [],
+      ),
+    ).toEqual([]);
   });
 });

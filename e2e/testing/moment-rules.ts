@@ -26,9 +26,11 @@ export function findEventLies(
   clusters: readonly Sighting<Cluster>[] = [],
 ): string[] {
   const names = listOtherNames([...pools, ...clusters]);
-  return events.flatMap((sighting, index) => {
+  // They are written side by side, and may come in another order than that in which it was so.
+  const inOrder = events.toSorted((left, right) => timeOf(left) - timeOf(right));
+  return inOrder.flatMap((sighting, index) => {
     const { metadata, note = "" } = sighting.object;
-    const earlier = events.slice(0, index);
+    const earlier = inOrder.slice(0, index);
     return [...judge(sighting, pools), ...judgeWords(note, names), ...judgeRepetition(sighting, earlier)].map(
       (lie) => `Event ${metadata.name} (${note}): ${lie}`,
     );
