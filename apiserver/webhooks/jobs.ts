@@ -34,8 +34,8 @@ export function webhookJobs(deps: Pick<Deps, "config" | "db" | "log">): Periodic
 
 /**
  * Cancel what is pending for deleted webhooks, and for disabled ones what is older than 72 hours; disable what has failed for five
- * days and has used up the retries of two events; delete deliveries, events and deleted webhooks after 30 days, and what came back of old deliveries of a webhook that
- * has many. All in batches.
+ * days and has used up the retries of two events; delete deliveries, events and deleted webhooks after 30 days, and what came back
+ * of old deliveries of a webhook that has many. All in batches.
  */
 export function deliveryJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
   return [

@@ -15,9 +15,9 @@ import { describeBegunUpgrade, type RequestedUpgrade } from "./upgrade-gate.ts";
 type Action = "Create" | "Scale" | "Upgrade" | "Update" | "CheckHealth" | "Delete";
 
 /**
- * The Events of `kubectl describe`: one for each change of phase but to Failed, for a completed upgrade, for admin credentials of which the
- * earlier ones have ended, for a problem that a person has to solve or that keeps an expired cluster, and for a long wait of the cluster itself. Programs read
- * the transitions of the status instead.
+ * The Events of `kubectl describe`: one for each change of phase but to Failed, for a completed upgrade, for admin credentials of
+ * which the earlier ones have ended, for a problem that a person has to solve or that keeps an expired cluster, and for a long wait
+ * of the cluster itself. Programs read the transitions of the status instead.
  */
 export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatus): RecordedEvent[] {
   const last = observed.cluster.status;

@@ -111,9 +111,9 @@ export function findMissingMetadata(
 }
 
 /**
- * What is to change of the metadata of an object of a kind whose status holds the id. A new id is confirmed as new in the same write, so that a crash
- * before the status leaves nothing to wait for; once the status has the id the annotation is removed, for in a backup
- * it would be untrue.
+ * What is to change of the metadata of an object of a kind whose status holds the id. A new id is confirmed as new in the same
+ * write, so that a crash before the status leaves nothing to wait for; once the status has the id the annotation is removed, for
+ * in a backup it would be untrue.
  */
 export function findIdentityChange(
   object: Identified,

@@ -120,7 +120,7 @@ export function measurePool(
   };
 }
 
-/** For how many ms a deletion still counts as being passed on. Once it is told as kept back, an operator whose clock is behind changes nothing. */
+/** For how many ms a deletion still counts as being passed on: for none once it is reported as kept back, whatever this clock says. */
 function findDeletionWait({ metadata, status }: NodePool, now: Date): number | undefined {
   const isKeptBack = findCondition(status?.conditions, "Stalled")?.status === "True";
   if (isKeptBack && findCondition(status?.conditions, "Ready")?.reason === "Deleting") return undefined;

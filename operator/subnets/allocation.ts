@@ -19,7 +19,7 @@ export interface Allocation {
   createdAt: string;
   /** When it was found without its cluster, which the operator did not delete. */
   orphanedAt: string | undefined;
-  /** The uid of the last Cluster API cluster made on it, stored under its former name `engine`; undefined = the cluster is still being created. */
+  /** The uid of the last Cluster API cluster made on it, stored under `engine`; undefined = the cluster is still being created. */
   capiUid: string | undefined;
 }
 

@@ -35,8 +35,7 @@ export function harvestEvent(written: Event): HarvestedEvent | undefined {
   if (metadata.uid === undefined || !UID.test(regarding?.uid ?? "")) return undefined;
   if (regarding?.uid === undefined || regarding.apiVersion?.split("/", 1)[0] !== GROUP) return undefined;
 
-  const isMachine = related?.name !== undefined && related.kind?.endsWith("Machine") === true;
-  const object = isMachine ? related : regarding;
+  const object = related?.name !== undefined && isMachineKind(related.kind) ? related : regarding;
   const firstSeenAt = toTimestamp(
     event.deprecatedFirstTimestamp ?? event.eventTime ?? metadata.creationTimestamp,
   );
@@ -58,6 +57,11 @@ export function harvestEvent(written: Event): HarvestedEvent | undefined {
       lastSeenAt: toTimestamp(event.series?.lastObservedTime ?? event.deprecatedLastTimestamp, firstSeenAt),
     },
   };
+}
+
+/** Cluster API's Machine, or that of a provider: it has the name of its node. */
+export function isMachineKind(kind: string | undefined): boolean {
+  return kind?.endsWith("Machine") === true;
 }
 
 /** Kubernetes writes microseconds; the API returns milliseconds. */

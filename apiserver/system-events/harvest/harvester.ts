@@ -8,7 +8,7 @@ import { appendFeedEvents, findHarvested, type NewSystemEvent } from "../../even
 import { findClusterIdsOfPools, findProjectedPlaces } from "../../resources/project/index.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
-import { type HarvestedEvent, harvestEvent } from "./harvest-event.ts";
+import { type HarvestedEvent, harvestEvent, isMachineKind } from "./harvest-event.ts";
 
 const BATCH_SIZE = 200;
 /** An Event can arrive before the object that it regards is projected; after this time it is dropped. */
@@ -90,8 +90,7 @@ async function storeEvents(deps: Deps, batch: readonly Work[]): Promise<Work[]> 
     const { orgId, clusterId } = place;
     const { eventUid, eventCount, payload: written, nodePoolId: labelled } = work.event;
     const { kind, name } = written.object;
-    // A machine has the name of its node.
-    const object = { kind, name: kind.endsWith("Machine") ? name : place.displayName };
+    const object = { kind, name: isMachineKind(kind) ? name : place.displayName };
     const payload = { ...written, object };
     const isOwnPool = clusterIdsOfPools.get(labelled ?? "") === clusterId;
     const nodePoolId = isOwnPool ? (labelled ?? null) : null;
