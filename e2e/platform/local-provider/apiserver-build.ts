@@ -1,10 +1,14 @@
 import { join } from "node:path";
-import { buildProgram, ldflagsFor } from "../programs/go-build.ts";
+import { buildPrograms, ldflagsFor } from "../programs/go-build.ts";
 import type { Config } from "./config.ts";
 
 /** The path of the kube-apiserver that reports `version` (with `v`), whether or not it is built yet. */
 export function apiserverPath({ folder }: Config["apiserverBuild"], version: string): string {
-  return join(folder, `kube-apiserver-${version}`);
+  return join(folder, fileNameOf(version));
+}
+
+function fileNameOf(version: string): string {
+  return `kube-apiserver-${version}`;
 }
 
 /**
@@ -12,9 +16,9 @@ export function apiserverPath({ folder }: Config["apiserverBuild"], version: str
  * build cache of the first build. The code stays that of go.mod, and emulation reaches three minors back.
  */
 export function linkApiserver(build: Config["apiserverBuild"], version: string): Promise<void> {
-  return buildProgram({
-    file: apiserverPath(build, version),
-    goPackage: build.goPackage,
+  return buildPrograms({
+    dir: build.folder,
+    packages: { [fileNameOf(version)]: build.goPackage },
     moduleDir: build.goModuleDir,
     ldflags: ldflagsFor(version),
   });

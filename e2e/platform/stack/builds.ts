@@ -1,10 +1,12 @@
 import type { BuildQueue } from "./build-queue.ts";
 import { CAPI_MANAGERS } from "./cluster-api-manifests.ts";
 import type { Node, StepNode } from "./supervisor.ts";
-import { CAPI_MANIFESTS, KWOK_STAGES } from "./tools.ts";
+import { buildNameOf, CAPI_MANIFESTS, KWOK_STAGES } from "./tools.ts";
 
 /** What a part needs built, in addition to the program of its own name. */
 const NEEDS: Readonly<Record<string, readonly string[]>> = {
+  etcd: [buildNameOf("etcd")],
+  "kube-apiserver": [buildNameOf("kube-apiserver")],
   ...Object.fromEntries(CAPI_MANAGERS.map((manager) => [`${manager} CRDs`, [CAPI_MANIFESTS]])),
   // It starts these for each tenant cluster.
   "local-provider": ["kube-controller-manager", "kube-scheduler", KWOK_STAGES, "kwok"],

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { buildProgram, readGoVersion, runGo } from "../programs/go-build.ts";
+import { basename, dirname, join } from "node:path";
+import { buildPrograms, readGoVersion, runGo } from "../programs/go-build.ts";
 import type { Buildable } from "./build-queue.ts";
 import { fetchPinnedModule, readModuleVersion } from "./go-module.ts";
 import { doLocked } from "./run-lock.ts";
@@ -65,7 +65,7 @@ export async function pathOfGoTool({ name, moduleDir, module, sources = [] }: Go
 
 /**
  * The path of a program, built when it is not in the user's cache folder yet; of several that want it at once, one
- * builds it. Throws StartError like `buildProgram`, and when a pinned module has another sum than in go.sum.
+ * builds it. Throws StartError like `buildPrograms`, and when a pinned module has another sum than in go.sum.
  */
 export async function ensureGoTool(tool: GoTool): Promise<string> {
   const { goPackage, module, signal, isBackground } = tool;
@@ -75,7 +75,8 @@ export async function ensureGoTool(tool: GoTool): Promise<string> {
     if (existsSync(file)) return;
     const moduleDir = module === undefined ? tool.moduleDir : join(dirname(file), "module");
     if (module !== undefined) await writeToolModule({ ...tool, module }, moduleDir);
-    await buildProgram({ file, goPackage, moduleDir, ldflags: "-s -w", signal, isBackground });
+    const packages = { [basename(file)]: goPackage };
+    await buildPrograms({ dir: dirname(file), packages, moduleDir, ldflags: "-s -w", signal, isBackground });
   };
   if (!existsSync(file)) await doLocked(`${file}.lock`, build, { signal });
   return file;

@@ -8,6 +8,7 @@ import { GRYPE, REGISTRY } from "./registry.ts";
 import type { StackOptions } from "./stack-options.ts";
 import {
   buildablesOf,
+  buildNameOf,
   cacheRoot,
   GO_MODULES,
   openTools,
@@ -20,7 +21,7 @@ import { WORKLOAD_TOOLS } from "./workloads.ts";
 export interface Builds {
   tools: Tools;
   builds: BuildQueue;
-  /** Programs that the stack is not ready without, also where no part of the table waits for them. */
+  /** Builds of programs that the stack is not ready without, also where no part of the table waits for them. */
   programs: readonly string[];
   /** Seconds that builds are expected to take, by their names. */
   estimateSeconds: (names: readonly string[]) => number;
@@ -68,5 +69,6 @@ export async function prepareBuilds(options: StackOptions, progress: Progress): 
     await progress.during(`${work} ${item.name} (${place}, ${expected})`, build());
     recordBuildTime(cacheDir, item.name, (performance.now() - startedAt) / 1000);
   });
-  return { tools, builds, programs: isEarly ? early : names, estimateSeconds: estimate };
+  const programs = new Set((isEarly ? early : names).map(buildNameOf));
+  return { tools, builds, programs: [...programs], estimateSeconds: estimate };
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { buildProgram, COMPILER_FLAGS, ldflagsFor, readGoVersion, runGo } from "../programs/go-build.ts";
+import { buildPrograms, COMPILER_FLAGS, ldflagsFor, readGoVersion, runGo } from "../programs/go-build.ts";
 import type { ProcessIdentity } from "../programs/process-identity.ts";
 import type { Buildable } from "./build-queue.ts";
 import { writeCapiManifests } from "./cluster-api-manifests.ts";
@@ -53,6 +53,15 @@ export const GO_MODULES = "Go modules";
 export const CAPI_MANIFESTS = "Cluster API manifests";
 export const KWOK_STAGES = "kwok rules";
 
+/** These are built at once, under one name: nothing needs one of them without the other. */
+const BUILT_AT_ONCE: readonly ToolName[] = ["etcd", "kube-apiserver"];
+const AT_ONCE = BUILT_AT_ONCE.join(" and ");
+
+/** The name of the build that makes a program. */
+export function buildNameOf(name: ToolName): string {
+  return BUILT_AT_ONCE.includes(name) ? AT_ONCE : name;
+}
+
 /** The folder of everything that is built or fetched once per user. */
 export function cacheRoot(): string {
   const fallback =
@@ -80,14 +89,19 @@ export async function openTools(): Promise<Tools> {
   return { dir, path, ...files };
 }
 
-function programOf(tools: Tools, name: ToolName, onWait: (holder: ProcessIdentity) => void): Buildable {
-  const program = {
-    file: tools.path(name),
-    goPackage: PACKAGES[name],
+function programsOf(
+  tools: Tools,
+  name: string,
+  programs: readonly ToolName[],
+  onWait: (holder: ProcessIdentity) => void,
+): Buildable {
+  const build = {
+    dir: tools.dir,
+    packages: Object.fromEntries(programs.map((program) => [program, PACKAGES[program]])),
     moduleDir: GO_MODULE_DIR,
     ldflags: LDFLAGS,
   };
-  const isBuilt = (): boolean => existsSync(program.file);
+  const isBuilt = (): boolean => programs.every((program) => existsSync(tools.path(program)));
   return {
     name,
     isBuilt,
@@ -96,7 +110,7 @@ function programOf(tools: Tools, name: ToolName, onWait: (holder: ProcessIdentit
       doLocked(
         join(tools.dir, "lock"),
         async () => {
-          if (!isBuilt()) await buildProgram({ ...program, ...options });
+          if (!isBuilt()) await buildPrograms({ ...build, ...options });
         },
         { onWait, signal: options.signal },
       ),
@@ -141,7 +155,9 @@ export function buildablesOf(
     onWait = () => {},
   }: { first?: readonly ToolName[]; onWait?: (holder: ProcessIdentity) => void } = {},
 ): Buildable[] {
-  const programs = names.map((name) => programOf(tools, name, onWait));
+  const programs = [...Map.groupBy(names, buildNameOf)].map(([name, group]) =>
+    programsOf(tools, name, group, onWait),
+  );
   const files: Partial<Record<ToolName, Buildable>> = {
     "capi-core": fileOf(CAPI_MANIFESTS, tools.capiManifestsFile, writeCapiManifests),
     kwok: fileOf(KWOK_STAGES, tools.kwokStagesFile, writeKwokStages),
@@ -151,7 +167,7 @@ export function buildablesOf(
     return file === undefined ? [program] : [file, program];
   });
   const needed = names.filter((name) => first.includes(name));
-  const isNeeded = ({ name }: Buildable): boolean => needed.some((one) => one === name);
+  const isNeeded = ({ name }: Buildable): boolean => needed.some((one) => buildNameOf(one) === name);
   return [modulesOf(programs.filter(isNeeded), needed), ...ordered];
 }
 
