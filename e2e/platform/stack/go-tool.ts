@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { buildPrograms, readGoVersion, runGo } from "../programs/go-build.ts";
 import type { Buildable } from "./build-queue.ts";
 import { fetchPinnedModule, readModuleVersion } from "./go-module.ts";
@@ -68,15 +68,16 @@ export async function pathOfGoTool({ name, moduleDir, module, sources = [] }: Go
  * builds it. Throws StartError like `buildPrograms`, and when a pinned module has another sum than in go.sum.
  */
 export async function ensureGoTool(tool: GoTool): Promise<string> {
-  const { goPackage, module, signal, isBackground } = tool;
+  const { name, goPackage, module, signal, isBackground } = tool;
   const file = await pathOfGoTool(tool);
-  mkdirSync(dirname(file), { recursive: true });
+  const dir = dirname(file);
+  mkdirSync(dir, { recursive: true });
   const build = async () => {
     if (existsSync(file)) return;
-    const moduleDir = module === undefined ? tool.moduleDir : join(dirname(file), "module");
+    const moduleDir = module === undefined ? tool.moduleDir : join(dir, "module");
     if (module !== undefined) await writeToolModule({ ...tool, module }, moduleDir);
-    const packages = { [basename(file)]: goPackage };
-    await buildPrograms({ dir: dirname(file), packages, moduleDir, ldflags: "-s -w", signal, isBackground });
+    const packages = { [name]: goPackage };
+    await buildPrograms({ dir, packages, moduleDir, ldflags: "-s -w", signal, isBackground });
   };
   if (!existsSync(file)) await doLocked(`${file}.lock`, build, { signal });
   return file;
