@@ -2,9 +2,12 @@ import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { setUp } from "../../e2e/testing/set-up.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
+import { systemAuthor } from "../http/authentication/principal.ts";
 import { startTestApp } from "../testing/app.ts";
 import { startTestIssuer } from "../testing/issuer.ts";
+import { createOrganization } from "./changes.ts";
 import { organizationNamespace } from "./namespace.ts";
 
 const issuer = setUp(startTestIssuer);
@@ -93,6 +96,19 @@ describe("creating an organization", () => {
     expect(second.status).toBe(201);
     expect(second.body.slug).not.toBe(first.body.slug);
     expect(second.body.slug).toMatch(/^same-name-/);
+  });
+
+  test("of a name whose slug, and that with 6 digits of the id, others have gives one with 12", async () => {
+    const me = await api.request("GET", "/api/v1/me");
+    const author = systemAuthor("test", me.body.principal.id);
+    const create = (slug: string | undefined) => {
+      const id = createId().replace(/.{6}$/, "9d2e11");
+      const input = { id, name: "Frequent", slug, billingEmail: null, vatId: null, labels: {} };
+      return api.deps.db.transaction((tx) => createOrganization(tx, author, input));
+    };
+    await create("frequent");
+    await create("frequent-9d2e11");
+    expect((await create(undefined)).slug).toMatch(/^frequent-[0-9a-f]{6}9d2e11$/);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toDistinctSlug, toSlug } from "./changes.ts";
+import { proposeSlugs, toSlug } from "./changes.ts";
 
 const id = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const pattern = /^[a-z0-9](-?[a-z0-9])*$/;
@@ -24,10 +24,18 @@ describe("a slug from a name", () => {
     expect(slug).toMatch(pattern);
   });
 
-  test("a distinct slug ends with the id and stays within bounds", () => {
-    const slug = toDistinctSlug("x".repeat(100), id);
-    expect(slug).toHaveLength(40);
-    expect(slug).toMatch(pattern);
-    expect(slug.endsWith("-9d2e11")).toBe(true);
+  test.each([
+    ["Example Ltd", ["example-ltd", "example-ltd-9d2e11", "example-ltd-5f1f0c9d2e11"]],
+    ["x".repeat(100), ["x".repeat(40), `${"x".repeat(33)}-9d2e11`, `${"x".repeat(27)}-5f1f0c9d2e11`]],
+    [
+      `${"x".repeat(26)} ${"y".repeat(5)} z`,
+      [`${"x".repeat(26)}-yyyyy-z`, `${"x".repeat(26)}-yyyyy-9d2e11`, `${"x".repeat(26)}-5f1f0c9d2e11`],
+    ],
+  ])("%s that others have gives one with digits of the id, within bounds", (name, slugs) => {
+    expect(proposeSlugs(name, id)).toEqual(slugs);
+    for (const slug of slugs) {
+      expect(slug).toMatch(pattern);
+      expect(slug.length).toBeLessThanOrEqual(40);
+    }
   });
 });
