@@ -22,7 +22,7 @@ const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-api");
  */
 export async function benchApi({ short }: { short: boolean }): Promise<void> {
   if (short) {
-    reportToGate("api, short", await withSides(SHORT_LOAD, async (_sides, ratios) => ratios));
+    await reportToGate("api, short", () => withSides(SHORT_LOAD, async (_sides, ratios) => ratios));
     return;
   }
   const verification = await measureVerification();

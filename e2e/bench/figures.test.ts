@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Stack } from "../platform/stack/stack.ts";
-import { boundByKept, type Figure, isNearlyWithin, isWithin } from "./figures.ts";
+import { boundByKept, type Figure, isNearlyWithin, isWithin, measureUntilWithin } from "./figures.ts";
 import { startSideBySide } from "./side-by-side.ts";
 
 const figure = (value: number, bounds: Pick<Figure, "limit" | "atLeast">): Figure => ({
@@ -34,6 +34,17 @@ test.each([
   ["there is no limit", {}, 7, {}],
 ])("%s", (_case, bounds, kept, expected) => {
   expect(boundByKept(figure(1, bounds), kept)).toEqual(figure(1, expected));
+});
+
+test.each([
+  ["within is not measured again", [3, 9], 3, 1],
+  ["missed is measured again", [9, 3, 9], 3, 2],
+  ["missed three times is reported as missed", [9, 8, 7, 3], 7, 3],
+])("what is %s", async (_case, values, expected, times) => {
+  const left = [...values];
+  const measure = async () => [figure(left.shift() ?? Number.NaN, { limit: 3 })];
+  expect(await measureUntilWithin({}, measure)).toEqual([figure(expected, { limit: 3 })]);
+  expect(values.length - left.length).toBe(times);
 });
 
 test("a program of the bench that ends before it reports its port fails the bench", async () => {

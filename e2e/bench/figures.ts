@@ -15,6 +15,8 @@ export interface Figure {
 /** The part of a limit by which a short run may miss it: it is less exact than a full one. */
 const TOLERANCE = 1 / 3;
 
+const ATTEMPTS = 3;
+
 const FILE = join(import.meta.dirname, "figures.json");
 
 /** By benchmark, and by the name and unit of a figure. */
@@ -53,6 +55,30 @@ export function isWithin({ value, limit = Infinity, atLeast = -Infinity }: Figur
 /** Whether it misses its limit by no more than a third of it. */
 export function isNearlyWithin({ value, limit = Infinity, atLeast = -Infinity }: Figure): boolean {
   return value <= limit * (1 + TOLERANCE) && value >= atLeast / (1 + TOLERANCE);
+}
+
+/** The figures that miss their limit, or the one that was kept last where that misses the limit, by more than a third. */
+export function findMissed(
+  figures: readonly Figure[],
+  kept: Readonly<Record<string, number>>,
+): readonly Figure[] {
+  return figures
+    .map((figure) => boundByKept(figure, kept[keyOf(figure)]))
+    .filter((figure) => !isNearlyWithin(figure));
+}
+
+/**
+ * Measures again while a figure is missed, three times in all: other work on the machine raises a ratio for minutes, a
+ * regression misses each time. Returns the last figures.
+ */
+export async function measureUntilWithin(
+  kept: Readonly<Record<string, number>>,
+  measure: () => Promise<readonly Figure[]>,
+): Promise<readonly Figure[]> {
+  for (let attempt = 1; ; attempt++) {
+    const figures = await measure();
+    if (attempt === ATTEMPTS || findMissed(figures, kept).length === 0) return figures;
+  }
 }
 
 /**
