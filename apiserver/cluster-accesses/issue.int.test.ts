@@ -181,6 +181,25 @@ test("a request whose last commit has an unknown outcome leaves no access", asyn
   expect(await readOutcome(wanted.id)).toMatchObject({ isHeld: false, intents: 0 });
 });
 
+test("an access whose name another one has is 409 to try again, and leaves nothing", async () => {
+  const { access } = await issueKubeconfig(
+    withSigner(async () => undefined),
+    asAuthorized(author),
+    cluster,
+    request(),
+  );
+  const wanted = request();
+  const { kube } = api.deps;
+  const create = (kind: typeof clusterAccessKind, { metadata, ...object }: ClusterAccess, options: never) =>
+    kube.create(kind, { ...object, metadata: { ...metadata, name: access.metadata.name } }, options);
+  const deps = { ...api.deps, kube: { ...kube, create } as unknown as Deps["kube"] };
+  await expect(issueKubeconfig(deps, asAuthorized(author), cluster, wanted)).rejects.toMatchObject({
+    code: "conflict",
+    retryAfterSeconds: 1,
+  });
+  expect(await readOutcome(wanted.id)).toEqual({ audited: [], isHeld: false, intents: 0 });
+});
+
 test("a right that ends before the request is recorded creates no access; one that ends while it is signed leaves none", async () => {
   for (const confirmations of [0, 1]) {
     const wanted = request();

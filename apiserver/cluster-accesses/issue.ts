@@ -32,6 +32,7 @@ import type { WriteIntent } from "../resources/table.ts";
 import {
   abandonCreate,
   completeCreateIntents,
+  createConflict,
   createObjectName,
   deleteCreatedObjects,
   insertIntents,
@@ -194,13 +195,19 @@ export function toAccessObject(
   };
 }
 
-/** Throws 422 quota_exceeded when the organization has as many accesses as it may have, or a KubeError. */
+/**
+ * Throws 422 quota_exceeded when the organization has as many accesses as it may have, 409 conflict of `createConflict` (a taken
+ * name: one of 7,000 for a cluster with 2,000 accesses), or a KubeError.
+ */
 async function createAccess({ kube, config }: Deps, object: ClusterAccess): Promise<ClusterAccess> {
   try {
     const options = { fieldManager: MANAGER_APISERVER, serverTimeoutMs: SERVER_TIMEOUT_MS };
     return await kube.create(clusterAccessKind, object, options);
   } catch (error) {
-    if (!(error instanceof KubeError && error.isQuotaExceeded)) throw error;
+    if (!(error instanceof KubeError)) throw error;
+    const conflict = createConflict(object.metadata.name, error);
+    if (conflict !== undefined) throw conflict;
+    if (!error.isQuotaExceeded) throw error;
     const limit = config.maxClusterAccessesPerOrganization;
     throw new ApiError(
       "quota_exceeded",

@@ -1,3 +1,4 @@
+import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
@@ -106,6 +107,25 @@ test("a repeated creation finds its object in a Namespace that is full, and anot
   expect(projected).toMatchObject({ id: made.id, namespace });
   const refused = createNodePool(refusing, callerOf("refused"), cluster, newPool("refused"));
   await expect(refused).rejects.toMatchObject({ code: "quota_exceeded" });
+});
+
+test("a creation that other creations kept from being counted for a quota is 409 to try again, and leaves nothing", async () => {
+  const { cluster, pool: other } = await make();
+  const kubeMessage =
+    'Operation cannot be fulfilled on resourcequotas "marina-clusters": the object has been modified';
+  const busy = new KubeError({ status: 409, reason: "Conflict", kubeMessage });
+  const refusing = withKube(() => ({ create: () => Promise.reject(busy) }));
+  const id = createId();
+  const spec = { ...other.object.spec, displayName: "counted" };
+  const counted = { id, objectName: `counted-${id.slice(-5)}`, spec };
+  await expect(createNodePool(refusing, callerOf("refused"), cluster, counted)).rejects.toMatchObject({
+    code: "conflict",
+    retryAfterSeconds: 1,
+  });
+  expect(await api.deps.db.$count(writeIntents, eq(writeIntents.objectId, id))).toBe(0);
+  const { projected } = await createNodePool(api.deps, callerOf("repeated"), cluster, counted);
+  expect(projected).toMatchObject({ id });
+  expect(await auditOf(id)).toEqual([["node_pool.create", "repeated"]]);
 });
 
 test("an object is deleted once: a deletion that is repeated after an error has one audit row", async () => {

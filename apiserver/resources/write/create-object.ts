@@ -37,8 +37,9 @@ import {
   requireFreeName,
   resumeCreate,
 } from "./intents.ts";
-import { createOrFind, toRefusal } from "./kube-write.ts";
+import { createOrFind } from "./kube-write.ts";
 import { protectNamespace } from "./protection.ts";
+import { toRefusal } from "./refusals.ts";
 
 type CreateDeps = Pick<Deps, "config" | "db" | "kube" | "log">;
 

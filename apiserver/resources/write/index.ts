@@ -18,6 +18,7 @@ export {
 } from "./intents.ts";
 export { writeIntentJobs } from "./jobs.ts";
 export { SERVER_TIMEOUT_MS } from "./kube-write.ts";
+export { createConflict } from "./refusals.ts";
 export {
   dryRunQuery,
   RETRY_AFTER,

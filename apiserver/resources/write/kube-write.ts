@@ -1,7 +1,5 @@
 import { idOf } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_REQUEST_ID, MANAGER_APISERVER } from "../../../shared/crd/names.ts";
-import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
-import { withWireNames } from "../../../shared/crd/rest-words.ts";
 import type { JsonPatchOperation, KubeClient } from "../../../shared/kube/client.ts";
 import { hadNoEffect, KubeError } from "../../../shared/kube/errors.ts";
 import {
@@ -10,7 +8,8 @@ import {
   type KubeObject,
   type ManagedFieldsEntry,
 } from "../../../shared/kube/kind.ts";
-import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from "../../http/errors.ts";
+import { ApiError } from "../../http/errors.ts";
+import { createConflict } from "./refusals.ts";
 
 /** Short: the write before it has already used up its own timeout. */
 const READ_BACK_MS = 5_000;
@@ -51,6 +50,8 @@ export async function createOrFind<T extends KubeObject>(
     // A ResourceQuota refuses the create before its name is checked; the object may exist already.
     if (error.isAlreadyExists || (error.isQuotaExceeded && !dryRun))
       return findCreated(kube, kind, object, error);
+    const conflict = createConflict(object.metadata.name, error);
+    if (conflict !== undefined) throw conflict;
     if (dryRun || error.isAborted || hadNoEffect(error)) throw error;
     const found = await readBack(kube, kind, object.metadata, error);
     if (idOf(found) !== idOf(object)) throw error;
@@ -152,44 +153,7 @@ async function findCreated<T extends KubeObject>(
   const { namespace, name } = object.metadata;
   const found = await kube.get(kind, namespace, name);
   if (found !== undefined && idOf(found) === idOf(object)) return found;
-  if (refusal.isQuotaExceeded) throw refusal;
-  throw new ApiError("conflict", `The object name ${name} is taken; try again.`, { retryAfterSeconds: 1 });
-}
-
-/**
- * The error for the client when the Kubernetes API refuses an object as invalid: 422 with a detail per field that
- * REST knows; or because the Namespace holds as many as it may: 422 quota_exceeded. `wireNames` maps paths inside `spec` to
- * wire names. Any other error is returned unchanged.
- */
-export function toRefusal(error: unknown, wireNames: Readonly<Record<string, string>>): unknown {
-  if (!(error instanceof KubeError)) return error;
-  if (error.isQuotaExceeded) return objectQuotaExceeded(error);
-  if (!error.isInvalid) return error;
-  const details = (error.details?.causes ?? []).map(({ field = "", reason, message = "" }): ErrorDetail => {
-    const path = field.replace(/^spec\.?/, "").replaceAll(/\[.*/g, "");
-    return { field: wireNames[path] ?? "body", code: codeOf(reason), message: withWireNames(message) };
-  });
-  const [first, ...others] = details;
-  if (first !== undefined) return validationFailed([first, ...others]);
-  return validationFailed([{ field: "body", code: "invalid_format", message: error.kubeMessage }]);
-}
-
-/** The ResourceQuota of a Namespace also counts objects that wait for a quota of the organization or are being deleted. */
-function objectQuotaExceeded(cause: KubeError): ApiError {
-  const isPool = cause.details?.kind === nodePoolKind.plural;
-  const [noun, field] = isPool ? ["node pools", "node_pools"] : ["clusters", "clusters"];
-  return new ApiError(
-    "quota_exceeded",
-    `The organization has as many ${noun} as it may, those that wait for a quota and those that are being deleted included. Delete unused ones, or ask the platform's operator for a higher quota.`,
-    {
-      details: [{ field, code: "out_of_range", message: `there are as many ${noun} as there may be` }],
-      cause,
-    },
-  );
-}
-
-function codeOf(reason: string | undefined): DetailCode {
-  return reason === "FieldValueForbidden" ? "immutable" : "invalid_format";
+  throw createConflict(name, refusal) ?? refusal;
 }
 
 /** One change of an object. */

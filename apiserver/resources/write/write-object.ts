@@ -20,8 +20,9 @@ import type {
   WriteResult,
 } from "./collection.ts";
 import { completeChangeIntent, insertIntents, removeIntents, requireFreeName } from "./intents.ts";
-import { deleteLive, patchLive, requireUnmanaged, toRefusal } from "./kube-write.ts";
+import { deleteLive, patchLive, requireUnmanaged } from "./kube-write.ts";
 import { keepNamespaceProtected, protectForChange } from "./protection.ts";
+import { toRefusal } from "./refusals.ts";
 
 type WriteDeps = Pick<Deps, "config" | "db" | "kube" | "now" | "writeLocks">;
 
