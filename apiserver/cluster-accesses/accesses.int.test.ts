@@ -17,6 +17,7 @@ import { asAuthorized } from "../http/contract/caller.ts";
 import { ACCESS_QUOTA, applyObjectQuota, hasLimits } from "../organizations/index.ts";
 import { addPerson, makeOrganization, type Person } from "../testing/issuer.ts";
 import { makePrincipal } from "../testing/membership.ts";
+import { unlessToRetry } from "../testing/service.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { clusterAccessJobs } from "./jobs.ts";
@@ -254,7 +255,7 @@ describe("issuing a kubeconfig", () => {
       await setLimit(0);
       if (!(await isCounted())) return undefined;
       const response = await asOwner("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
-      return response.status === 503 ? undefined : response;
+      return unlessToRetry(response);
     });
     expect(refused.status).toBe(422);
     expect(refused.body.error).toMatchObject({

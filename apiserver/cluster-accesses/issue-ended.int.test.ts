@@ -8,6 +8,7 @@ import { author } from "../clusters/create/testing.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { ApiError } from "../http/errors.ts";
 import { type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
+import { unlessToRetry } from "../testing/service.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { holdsAccess, keepSigned, makeAccessObject, reportReady, setUpAccessService } from "./testing.ts";
 
@@ -38,7 +39,7 @@ test.each([
         body: { ttl_seconds: 600 },
         headers,
       });
-      return response.status === 503 ? undefined : response;
+      return unlessToRetry(response);
     });
     expect([status, body.error]).toEqual([201, undefined]);
     ids.push(body.id);

@@ -14,7 +14,7 @@ import type { Deps } from "../deps.ts";
 import { findCluster, type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
 import type { TestApp, TestResponse } from "../testing/app.ts";
 import { makeOrganization } from "../testing/issuer.ts";
-import { setUpTestService } from "../testing/service.ts";
+import { setUpTestService, unlessToRetry } from "../testing/service.ts";
 import { createClientKey, toAccessObject } from "./issue.ts";
 
 const ADMIN_KUBECONFIG =
@@ -184,7 +184,7 @@ export async function issueSigned(
   try {
     const issued = await waitFor("the kubeconfig", async () => {
       const response = await request("POST", path, { token, body: { ttl_seconds: 604_800 } });
-      return response.status === 503 ? undefined : response;
+      return unlessToRetry(response);
     });
     const labelSelector = `${LABEL_ID}=${issued.body.id}`;
     const [access] = await deps.kube.listAll(clusterAccessKind, { namespace, labelSelector });

@@ -23,7 +23,7 @@ import {
   type TestIssuer,
   type TestOrganization,
 } from "../../testing/issuer.ts";
-import { startTestService } from "../../testing/service.ts";
+import { startTestService, unlessToRetry } from "../../testing/service.ts";
 import { describeFile, openDesk, testStorage } from "../../tickets/attachments/testing.ts";
 import { createTicketRequests } from "../../tickets/testing.ts";
 
@@ -246,11 +246,7 @@ test.each(Object.entries(CASES))(
         ...(body === undefined ? {} : { body }),
       });
     };
-    const sendUntilConfirmed = () =>
-      waitFor("a response", async () => {
-        const response = await send();
-        return response.status === 503 ? undefined : response;
-      });
+    const sendUntilConfirmed = () => waitFor("a response", async () => unlessToRetry(await send()));
     const before = await countAudits(action);
     const first = await sendUntilConfirmed();
     expect(first).toMatchObject({ status: expect.toSatisfy((status: number) => status < 300) });
