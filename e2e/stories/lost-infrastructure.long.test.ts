@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
-import { ANNOTATION_RECREATE } from "../../shared/crd/names.ts";
-import { secretKind } from "../../shared/kube/core-kinds.ts";
-import { localClusterKind } from "../platform/local-provider/kinds.ts";
+import { ANNOTATION_RECREATE, LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
+import { configMapKind, secretKind } from "../../shared/kube/core-kinds.ts";
+import { localClusterKind, localControlPlaneKind } from "../platform/local-provider/kinds.ts";
+import { PLATFORM_NAMESPACE } from "../platform/stack/marina.ts";
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import {
   capiClusterKind,
@@ -38,10 +39,17 @@ function deleteByHand(resource: string, name: string): Promise<unknown> {
   return kubectl(["delete", resource, name, `-n=${engineer.namespace}`, "--wait=false"]);
 }
 
+/** Whether the operator knows that Cluster API has it: until then, what is missing is still being created. */
+async function isRecordedAsMade(owner: Engineer, name: string): Promise<boolean> {
+  const labelSelector = `${LABEL_CLUSTER_ID}=${(await owner.getCluster(name)).status?.id}`;
+  const maps = await owner.client.listAll(configMapKind, { namespace: PLATFORM_NAMESPACE, labelSelector });
+  return maps.some(({ data }) => data?.engine !== undefined);
+}
+
 /** With a part, until the message names it: parts that go together are seen one after another. */
-function waitUntilLost(name: string, part = ""): Promise<Cluster> {
+function waitUntilLost(name: string, part = "", owner = engineer): Promise<Cluster> {
   return waitFor(`${name} to be lost ${part}`, async () => {
-    const cluster = await engineer.getCluster(name);
+    const cluster = await owner.getCluster(name);
     const { phase, message } = cluster.status ?? {};
     const reasons = ["Ready", "Stalled"].map((type) => conditionOf(cluster, type)?.reason);
     const isLost = phase === "Degraded" && reasons.every((reason) => reason === "InfrastructureLost");
@@ -123,16 +131,25 @@ describe.concurrent("lost", () => {
   });
 
   test("the cluster, while it was created: it is not created again, and can be deleted", async () => {
-    await engineer.createCluster("early", {});
-    await waitFor("Cluster API's object", () => readEngine("early"));
-    await deleteByHand(CAPI_CLUSTERS, "early");
-    await waitUntilLost("early");
-    await waitFor("Cluster API to have deleted it", async () => (await readEngine("early")) === undefined);
-    expect((await waitUntilLost("early")).status?.firstReadyAt).toBeUndefined();
-    await engineer.client.delete(clusterKind, engineer.namespace, "early");
-    await waitFor("it to be gone", async () => {
-      return (await engineer.client.get(clusterKind, engineer.namespace, "early")) === undefined;
-    });
+    const owner = await createEngineer(stack);
+    const { client, namespace } = owner;
+    try {
+      const quota = `count/${localControlPlaneKind.plural}.${localControlPlaneKind.group}=0`;
+      await kubectl(["create", "quota", "none", `-n=${namespace}`, `--hard=${quota}`]);
+      await owner.createCluster("early", {});
+      await waitFor("it to be recorded as made", () => isRecordedAsMade(owner, "early"));
+      await client.delete(capiClusterKind, namespace, "early");
+      await waitUntilLost("early", "", owner);
+      const readCapi = () => client.get(capiClusterKind, namespace, "early");
+      await waitFor("Cluster API to have deleted it", async () => (await readCapi()) === undefined);
+      expect((await waitUntilLost("early", "", owner)).status?.firstReadyAt).toBeUndefined();
+      await client.delete(clusterKind, namespace, "early");
+      await waitFor("it to be gone", async () => {
+        return (await client.get(clusterKind, namespace, "early")) === undefined;
+      });
+    } finally {
+      await owner.close();
+    }
   });
 
   test("the control plane, then the CA: each is reported by its name, and what is restored is adopted", async () => {

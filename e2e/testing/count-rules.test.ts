@@ -39,7 +39,7 @@ function aPool(
   return { at, object: object as unknown as NodePool, gone };
 }
 
-const LATE = 2 * MINUTE_MS;
+const LATE = 8 * MINUTE_MS;
 
 const scaling = { phase: "Scaling" };
 const leaving = { deletionTimestamp: "2026-01-01T00:00:00Z" };
