@@ -69,7 +69,10 @@ export async function waitForFinalizer({ deps }: TestApp, orgId: string, cluster
   });
 }
 
-/** Undefined for a refusal that asks to try again, as one gets on a slow machine: for `waitFor`. */
+/**
+ * Undefined for a refusal that asks to try again, as one gets on a slow machine: for `waitFor`. A 202 says with the same header
+ * when to look again.
+ */
 export function unlessToRetry(response: TestResponse): TestResponse | undefined {
   const isToRetry = response.status >= 400 && response.headers.has("retry-after");
   return isToRetry ? undefined : response;

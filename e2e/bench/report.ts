@@ -33,10 +33,9 @@ export async function reportToGate(
   const kept = readKept(benchmark);
   const figures = await measureUntilWithin(kept, async () => {
     const measured = await measure();
-    printTable(benchmark, measured);
+    report(benchmark, measured);
     return measured;
   });
-  if (readBenchOptions().renew) keepFigures(benchmark, figures);
   const missed = findMissed(figures, kept);
   const failures = missed.map(
     (figure) => `${figure.name}: ${figure.value.toFixed(2)}, ${describeLimit(figure)}\n`,

@@ -4,7 +4,7 @@ import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { writeIntents } from "../../resources/table.ts";
 import type { TestApp, TestResponse } from "../../testing/app.ts";
-import { startTestClusters } from "../../testing/service.ts";
+import { startTestClusters, unlessToRetry } from "../../testing/service.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -34,11 +34,11 @@ function count(responses: readonly TestResponse[]): Record<string, number> {
   return counts;
 }
 
-/** Repeats a request that is refused for a while, as its response asks for. A 202 says with the header when to look again. */
+/** Repeats a request that is refused for a while, as its response asks for. */
 async function repeatWhileAsked(send: () => Promise<TestResponse>): Promise<TestResponse> {
   for (;;) {
-    const response = await send();
-    if (response.status < 400 || response.headers.get("retry-after") === null) return response;
+    const response = unlessToRetry(await send());
+    if (response !== undefined) return response;
   }
 }
 
