@@ -6,13 +6,19 @@ import type { Sighting } from "./moment-rules.ts";
 
 const MINUTE_MS = 60_000;
 
-function aCluster(at: number, ready: number, gone = false, phase = "Ready"): Sighting<Cluster> {
+function aCluster(
+  at: number,
+  ready: number,
+  gone = false,
+  phase = "Ready",
+  message?: string,
+): Sighting<Cluster> {
   const object = {
     apiVersion: "cloud.marina.dev/v1",
     kind: "Cluster",
     metadata: { name: "demo", uid: "cluster" },
     spec: { version: "1.34" },
-    status: { phase, nodePools: { ready, total: 2 } },
+    status: { phase, nodePools: { ready, total: 2 }, message },
   };
   return { at, object: object as unknown as Cluster, gone };
 }
@@ -39,6 +45,7 @@ function aPool(
   return { at, object: object as unknown as NodePool, gone };
 }
 
+const SOON = 3 * MINUTE_MS;
 const LATE = 8 * MINUTE_MS;
 
 const scaling = { phase: "Scaling" };
@@ -55,6 +62,30 @@ test.each<[string, string[], Sighting<Cluster>[], Sighting<NodePool>[]]>([
     [aPool(0), aPool(0, { name: "b", cluster: "b" })],
   ],
   ["that came late", ["still 0, not 1"], [aCluster(0, 0), aCluster(LATE, 1)], [aPool(1)]],
+  [
+    "that a later status has too",
+    ["still 0, not 1"],
+    [aCluster(0, 0), aCluster(2 * MINUTE_MS, 0, false, "Ready", "Written again."), aCluster(SOON, 1)],
+    [aPool(1)],
+  ],
+  [
+    "that a status shortly after it has too",
+    [],
+    [aCluster(0, 0), aCluster(MINUTE_MS, 0, false, "Ready", "Written again."), aCluster(SOON, 1)],
+    [aPool(1)],
+  ],
+  [
+    "that a status shortly after a further pool has too",
+    [],
+    [aCluster(0, 0), aCluster(2 * MINUTE_MS, 0, false, "Ready", "Written again."), aCluster(SOON, 2)],
+    [aPool(1), aPool(MINUTE_MS, { name: "b" })],
+  ],
+  [
+    "of a status that nobody wrote again",
+    [],
+    [aCluster(0, 0), aCluster(2 * MINUTE_MS, 0), aCluster(SOON, 1)],
+    [aPool(1)],
+  ],
   ["of a cluster that is being created", [], [aCluster(0, 0, false, "Provisioning")], [aPool(1)]],
   [
     "that stays after the creation",

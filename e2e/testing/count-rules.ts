@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { type Sighting, TOLERANCE_MS } from "./moment-rules.ts";
@@ -11,8 +12,12 @@ interface Count {
   neverSaid: number;
   /** While a cluster is being created its counts are not written on their own. */
   isBeingCreated: boolean;
+  /** This is when the operator wrote the cluster's status, which has the counts that it sees then. */
+  isWritten: boolean;
 }
 
+/** A status that is written later than this after a count became wrong would have the right one. */
+const STALE_WRITE_MS = 2 * TOLERANCE_MS;
 /** The operator writes counts that changed within 40 s. On a third of a core it loses its Lease several times meanwhile. */
 const STALE_MS = 400_000;
 
@@ -51,6 +56,7 @@ function followCounts(
   const unready = new Map<string, NodePool>();
   for (const { at, object, gone } of [...clusters, ...pools].toSorted((left, right) => left.at - right.at)) {
     const { uid = "" } = object.metadata;
+    const isWritten = !isPool(object) && !isDeepStrictEqual(states.get(uid)?.status, object.status);
     if (isPool(object)) {
       put(ready, uid, gone || !isReady(object) ? undefined : object);
       const isNeverReady = deleted.has(uid) && !wereReady.has(uid) && !isBeingDeleted(object);
@@ -62,14 +68,14 @@ function followCounts(
       if (metadata.name !== changed) continue;
       const key = `Cluster ${metadata.name} (${id})`;
       const isBeingCreated = status?.phase === "Provisioning";
-      const count = { at, said: status?.nodePools?.ready, were, neverSaid, isBeingCreated };
+      const count = { at, said: status?.nodePools?.ready, were, neverSaid, isBeingCreated, isWritten };
       counts.set(key, [...(counts.get(key) ?? []), count]);
     }
     // Nothing is said of it any more.
     if (gone && !isPool(object)) {
       counts
         .get(`Cluster ${changed} (${uid})`)
-        ?.push({ at, said: undefined, were, neverSaid, isBeingCreated: false });
+        ?.push({ at, said: undefined, were, neverSaid, isBeingCreated: false, isWritten: false });
     }
   }
   return counts;
@@ -114,7 +120,7 @@ function findInvented(counts: readonly Count[]): Count[] {
   });
 }
 
-/** Counts that stayed wrong. */
+/** Counts that stayed wrong: the status was written again with them, or was not written for long. */
 function findStale(counts: readonly Count[], endMs: number): Count[] {
   const stale: Count[] = [];
   let wrongSince: number | undefined;
@@ -122,9 +128,11 @@ function findStale(counts: readonly Count[], endMs: number): Count[] {
     const isWrong = count.said !== undefined && !count.isBeingCreated && count.said !== count.were;
     if (!isWrong) wrongSince = undefined;
     else {
-      wrongSince ??= count.at;
+      // What has changed once more may be late once more.
+      wrongSince = count.were === counts[index - 1]?.were ? (wrongSince ?? count.at) : count.at;
       const until = counts[index + 1]?.at ?? endMs;
-      if (until - wrongSince > STALE_MS) {
+      const isWrittenAgain = count.isWritten && count.at - wrongSince > STALE_WRITE_MS;
+      if (isWrittenAgain || until - wrongSince > STALE_MS) {
         stale.push(count);
         wrongSince = until;
       }
