@@ -13,6 +13,7 @@ test("plans alone are enough, the rest has defaults", () => {
     tenantWorkers: 500,
     tenantWorkersPerNamespace: 10,
     resyncSeconds: 600,
+    leaseDurationSeconds: 15,
     settings: {
       platformNamespace: "marina-system",
       servicePlans: { default: plan },

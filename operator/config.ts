@@ -80,6 +80,8 @@ export const environmentSchema = z
     MARINA_TENANT_WORKERS: z.coerce.number().int().min(1).max(2000).default(500),
     MARINA_TENANT_WORKERS_PER_NAMESPACE: z.coerce.number().int().min(1).max(100).default(10),
     MARINA_RESYNC_SECONDS: seconds(600),
+    // Three attempts to renew, one every 2 s, are made before two thirds of it are over.
+    MARINA_LEASE_DURATION_SECONDS: z.coerce.number().int().min(10).max(600).default(15),
     MARINA_STORAGE_DRIVER: z.enum(["none", "directory", "ceph"]).default("none"),
     MARINA_STORAGE_DIRECTORY: z.string().startsWith("/").optional(),
     MARINA_CEPH_URL: z.url().refine(isProtectedUrl, "must be https, or a loopback address").optional(),
@@ -137,6 +139,8 @@ export interface Config {
   tenantWorkersPerNamespace: number;
   /** Every object is reconciled again this often, give or take a tenth. */
   resyncSeconds: number;
+  /** Another operator takes over when it has not seen the Lease renewed for this long. */
+  leaseDurationSeconds: number;
   logLevel: string;
 }
 
@@ -174,6 +178,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     tenantWorkers: env.MARINA_TENANT_WORKERS,
     tenantWorkersPerNamespace: env.MARINA_TENANT_WORKERS_PER_NAMESPACE,
     resyncSeconds: env.MARINA_RESYNC_SECONDS,
+    leaseDurationSeconds: env.MARINA_LEASE_DURATION_SECONDS,
     logLevel: env.MARINA_LOG_LEVEL,
   };
 }

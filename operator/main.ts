@@ -98,6 +98,7 @@ function createOperator(config: Config, log: Logger) {
     client: createClient(transport),
     namespace: platformNamespace,
     identity,
+    leaseDurationMs: config.leaseDurationSeconds * 1000,
     onLeader: metrics.onLeader,
     log,
   });
@@ -139,7 +140,7 @@ function createOperator(config: Config, log: Logger) {
   };
 }
 
-type ElectionParts = Pick<LeaderElectionOptions, "client" | "namespace" | "identity" | "onLeader" | "log">;
+type ElectionParts = Omit<LeaderElectionOptions, "name" | "fieldManager" | "onLost">;
 
 /** One operator reconciles at a time; the others keep watching. A process that loses the Lease ends and restarts. */
 function elect(parts: ElectionParts): LeaderElection {

@@ -124,6 +124,10 @@ test("a cluster that is suspended, deleted with its dependents orphaned, is gone
   await expect(asPipeline("patch", CLUSTERS, cluster, ...release)).rejects.toThrow(
     /is removed by Marina when nothing of the object is left|not found/,
   );
+  await waitFor("the operator to delete the pool", async () => {
+    const found = await engineer.client.get(nodePoolKind, engineer.namespace, pool);
+    return found?.metadata.deletionTimestamp !== undefined || found === undefined;
+  });
   await expect(asPipeline("patch", POOLS, pool, ...release)).rejects.toThrow(
     /is removed by Marina|not found/,
   );

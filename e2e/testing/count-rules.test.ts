@@ -6,13 +6,7 @@ import type { Sighting } from "./moment-rules.ts";
 
 const MINUTE_MS = 60_000;
 
-function aCluster(
-  at: number,
-  ready: number,
-  gone = false,
-  phase = "Ready",
-  message?: string,
-): Sighting<Cluster> {
+function aCluster(at: number, ready: number, gone = false, phase = "Ready", message = ""): Sighting<Cluster> {
   const object = {
     apiVersion: "cloud.marina.dev/v1",
     kind: "Cluster",
@@ -45,6 +39,8 @@ function aPool(
   return { at, object: object as unknown as NodePool, gone };
 }
 
+const again = (at: number) => aCluster(at, 0, false, "Ready", "Written again.");
+
 const SOON = 3 * MINUTE_MS;
 const LATE = 8 * MINUTE_MS;
 
@@ -63,25 +59,20 @@ test.each<[string, string[], Sighting<Cluster>[], Sighting<NodePool>[]]>([
   ],
   ["that came late", ["still 0, not 1"], [aCluster(0, 0), aCluster(LATE, 1)], [aPool(1)]],
   [
-    "that a later status has too",
+    "written again",
     ["still 0, not 1"],
-    [aCluster(0, 0), aCluster(2 * MINUTE_MS, 0, false, "Ready", "Written again."), aCluster(SOON, 1)],
+    [aCluster(0, 0), again(2 * MINUTE_MS), aCluster(SOON, 1)],
     [aPool(1)],
   ],
+  ["written again soon", [], [aCluster(0, 0), again(MINUTE_MS), aCluster(SOON, 1)], [aPool(1)]],
   [
-    "that a status shortly after it has too",
+    "written again soon after a further pool",
     [],
-    [aCluster(0, 0), aCluster(MINUTE_MS, 0, false, "Ready", "Written again."), aCluster(SOON, 1)],
-    [aPool(1)],
-  ],
-  [
-    "that a status shortly after a further pool has too",
-    [],
-    [aCluster(0, 0), aCluster(2 * MINUTE_MS, 0, false, "Ready", "Written again."), aCluster(SOON, 2)],
+    [aCluster(0, 0), again(2 * MINUTE_MS), aCluster(SOON, 2)],
     [aPool(1), aPool(MINUTE_MS, { name: "b" })],
   ],
   [
-    "of a status that nobody wrote again",
+    "that nobody wrote again",
     [],
     [aCluster(0, 0), aCluster(2 * MINUTE_MS, 0), aCluster(SOON, 1)],
     [aPool(1)],

@@ -30,7 +30,10 @@ const lease = (holderIdentity: string, leaseDurationSeconds = 15): Lease => ({
 });
 
 /** A candidate "me" whose API returns these responses. */
-function startCandidate(responses: { get: () => Promise<Lease | undefined>; write?: () => Promise<Lease> }) {
+function startCandidate(
+  responses: { get: () => Promise<Lease | undefined>; write?: () => Promise<Lease> },
+  leaseDurationMs?: number,
+) {
   const api = {
     get: vi.fn<() => Promise<Lease | undefined>>(responses.get),
     create: vi.fn<() => Promise<Lease>>(responses.write ?? (async () => lease("me"))),
@@ -43,6 +46,7 @@ function startCandidate(responses: { get: () => Promise<Lease | undefined>; writ
     name: "l",
     identity: "me",
     fieldManager: "test",
+    leaseDurationMs,
     onLeader(leads) {
       if (leads) transitions.push("started");
     },
@@ -126,18 +130,25 @@ test("a candidate that lost the race does not lead", async () => {
   expect(transitions).toEqual([]);
 });
 
-test("a leader that cannot renew stops leading 10 s after its last renewal, before another may take over", async () => {
-  let write: () => Promise<Lease> = async () => lease("me");
-  const { election, transitions } = startCandidate({ get: async () => undefined, write: () => write() });
-  await pass(0);
-  write = unreachable;
-  await pass(9_900);
-  expect(election.isLeader()).toBe(true);
-  await pass(200);
-  expect(election.isLeader()).toBe(false);
-  await pass(2_000);
-  expect(transitions).toEqual(["started", "lost"]);
-});
+test.each([
+  { duration: "15 s", leaseDurationMs: undefined, leadsForMs: 10_000 },
+  { duration: "60 s", leaseDurationMs: 60_000, leadsForMs: 40_000 },
+])(
+  "a leader that cannot renew a Lease of $duration stops leading $leadsForMs ms after its last renewal, before another may take over",
+  async ({ leaseDurationMs, leadsForMs }) => {
+    let write: () => Promise<Lease> = async () => lease("me");
+    const responses = { get: async () => undefined, write: () => write() };
+    const { election, transitions } = startCandidate(responses, leaseDurationMs);
+    await pass(0);
+    write = unreachable;
+    await pass(leadsForMs - 100);
+    expect(election.isLeader()).toBe(true);
+    await pass(200);
+    expect(election.isLeader()).toBe(false);
+    await pass(2_000);
+    expect(transitions).toEqual(["started", "lost"]);
+  },
+);
 
 test("a leader whose renewal hangs stops leading at its deadline", async () => {
   let write: () => Promise<Lease> = async () => lease("me");

@@ -12,10 +12,11 @@ export interface LeaderElectionOptions {
   /** Unique per process, for example "<host>_<random>". */
   identity: string;
   fieldManager: string;
-  /** A candidate takes a Lease over that it has not seen renewed for this long (15 000). */
+  /**
+   * A candidate takes a Lease over that it has not seen renewed for this long (15 000). A leader that could not renew it for
+   * two thirds of it stops leading.
+   */
   leaseDurationMs?: number | undefined;
-  /** A leader that could not renew for this long stops leading (10 000); must be shorter than the duration. */
-  renewDeadlineMs?: number | undefined;
   /** Between two attempts (2 000). */
   retryPeriodMs?: number | undefined;
   /** It stopped leading (not called by `release`). The process should end. */
@@ -55,10 +56,8 @@ interface Observed {
 export function createLeaderElection(options: LeaderElectionOptions): LeaderElection {
   const { client, namespace, name, identity, fieldManager, log } = options;
   const leaseDurationMs = options.leaseDurationMs ?? 15_000;
-  const renewDeadlineMs = options.renewDeadlineMs ?? 10_000;
+  const renewDeadlineMs = (leaseDurationMs * 2) / 3;
   const retryPeriodMs = options.retryPeriodMs ?? 2_000;
-  if (renewDeadlineMs >= leaseDurationMs)
-    throw new TypeError("renewDeadlineMs must be below leaseDurationMs");
   const stopping = new AbortController();
   const callTimeoutMs = renewDeadlineMs / 2;
   let observed: Observed | undefined;

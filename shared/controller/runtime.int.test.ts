@@ -52,7 +52,6 @@ async function stand(identity: string, name = "leader", leaseDurationMs = 30_000
     identity,
     fieldManager: "me",
     leaseDurationMs,
-    renewDeadlineMs: (leaseDurationMs * 2) / 3,
     retryPeriodMs: 400,
     onLeader(leads) {
       if (leads) transitions.push("started");

@@ -19,7 +19,7 @@ const LIMITS = {
   tables: 55,
   smallFiles: 80,
   repeatedBlocks: 0,
-  lines: 250_060,
+  lines: 250_120,
 };
 
 const NO_THROW = { throwIfNoEntry: false };

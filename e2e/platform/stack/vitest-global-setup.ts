@@ -54,6 +54,8 @@ async function openStack(): Promise<Running> {
     fresh: true,
     // Integration tests of the API create their clusters with this plan, so that no machine is created for them.
     refusedPlans: ["scale"],
+    // With one core for all tests a renewal takes over 10 s: each minute an operator ended, and Events with it.
+    operator: { MARINA_LEASE_DURATION_SECONDS: "120" },
     onCrash: "report",
     // Read by the test of the chart's rights.
     audit: "programs",
