@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { readStack, waitFor } from "../platform/stack/testing.ts";
+import { localControlPlaneKind } from "../platform/local-provider/kinds.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import {
   conditionOf,
   createEngineer,
@@ -9,9 +10,13 @@ import {
   waitForCluster,
 } from "../testing/custom-resources.ts";
 
+const CONTROL_PLANES = `${localControlPlaneKind.plural}.${localControlPlaneKind.group}`;
+
 test("an upgrade goes one minor at a time, control plane first, and the cluster serves throughout", async () => {
   const engineer = await createEngineer(readStack());
   const { client, namespace } = engineer;
+  const annotateControlPlane = (annotation: string) =>
+    kubectl(["annotate", CONTROL_PLANES, "--all", annotation, `--namespace=${namespace}`]);
   await engineer.createCluster("old", { version: "1.34" });
   await engineer.createPool("front", "old", { desiredNodes: 1 });
   await engineer.createPool("back", "old", { desiredNodes: 1 });
@@ -47,21 +52,18 @@ test("an upgrade goes one minor at a time, control plane first, and the cluster 
     return pool.status?.readyNodes === 2 && pool.status.phase === "Ready";
   });
 
-  // Both changes are known before the upgrade begins, so that it cannot end before the pool has to wait.
-  await engineer.patchCluster("old", { spec: { version: "1.35", suspend: true } });
+  // The upgrade of the control plane lasts until the pool has been seen to wait for it.
+  await annotateControlPlane("cluster.x-k8s.io/paused=true");
+  await engineer.patchCluster("old", { spec: { version: "1.35" } });
+  const waitForTurn = (type: string) =>
+    waitFor(`the other pool to say of ${type} that it waits for its turn`, async () => {
+      const { reason, status } = conditionOf(await engineer.getPool("back"), type) ?? {};
+      return reason === "UpgradeInProgress" && status === "True";
+    });
+  await waitForTurn("Reconciling");
   await engineer.patchPool("back", { spec: { desiredNodes: 2 } });
-  await waitFor(
-    "both changes to be known",
-    async () => conditionOf(await engineer.getPool("back"), "Scaling")?.reason === "Suspended",
-  );
-  await engineer.patchCluster("old", { spec: { suspend: null } });
-  const waiting = await waitFor("the other pool to wait for its turn", () =>
-    engineer.history
-      .of("back")
-      .map((pool) => conditionOf(pool, "Scaling"))
-      .find((condition) => condition?.reason === "UpgradeInProgress"),
-  );
-  expect(waiting.status).toBe("True");
+  await waitForTurn("Scaling");
+  await annotateControlPlane("cluster.x-k8s.io/paused-");
   await waitFor("the upgrade to complete", async () => {
     const cluster = await engineer.getCluster("old");
     const { phase, version, nodes } = cluster.status ?? {};
