@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -67,18 +68,16 @@ export async function createRealCluster(
     desired_nodes: nodes,
     ...options.pool,
   };
-  const { status, body: cluster } = await alice.request(
-    "POST",
-    `/organizations/${organization.id}/clusters`,
-    {
-      name,
-      k8s_version: options.version ?? "1.35",
-      node_pools: [pool],
-      ...options.body,
-    },
-  );
+  const clusters = `/organizations/${organization.id}/clusters`;
+  const asked = { name, k8s_version: options.version ?? "1.35", node_pools: [pool], ...options.body };
+  const headers = { "idempotency-key": randomUUID() };
+  // On a slow machine the Kubernetes API may not answer in time.
+  const { status, body: cluster } = await waitFor("a response that does not ask to try again", async () => {
+    const response = await alice.request("POST", clusters, asked, headers);
+    return response.status >= 400 && response.headers.has("retry-after") ? undefined : response;
+  });
   if (status !== 202) throw new Error(`the cluster was refused: ${JSON.stringify(cluster)}`);
-  const path = `/organizations/${organization.id}/clusters/${cluster.id}`;
+  const path = `${clusters}/${cluster.id}`;
   await waitForRunning(alice, path, nodes);
   const namespace = `org-${organization.id}`;
   const selector = `cloud.marina.dev/id=${cluster.id}`;
@@ -121,7 +120,10 @@ export async function createRealCluster(
       await manage("patch", "clusters.cloud.marina.dev", object.metadata.name, "--type=merge", "-p", patch);
     },
     async remove() {
-      await alice.request("DELETE", path);
+      await waitFor("the deletion to be accepted", async () => {
+        const { status } = await alice.request("DELETE", path);
+        return status < 400 || status === 404;
+      });
       await waitFor(`${name} to be deleted`, async () => (await alice.request("GET", path)).status === 404);
       await rm(folder, { recursive: true, force: true });
     },
