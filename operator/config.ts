@@ -80,7 +80,7 @@ export const environmentSchema = z
     MARINA_TENANT_WORKERS: z.coerce.number().int().min(1).max(2000).default(500),
     MARINA_TENANT_WORKERS_PER_NAMESPACE: z.coerce.number().int().min(1).max(100).default(10),
     MARINA_RESYNC_SECONDS: seconds(600),
-    // Three attempts to renew, one every 2 s, are made before two thirds of it are over.
+    // With 10 s a leader attempts three times, every 2 s, to renew the Lease before it ends.
     MARINA_LEASE_DURATION_SECONDS: z.coerce.number().int().min(10).max(600).default(15),
     MARINA_STORAGE_DRIVER: z.enum(["none", "directory", "ceph"]).default("none"),
     MARINA_STORAGE_DIRECTORY: z.string().startsWith("/").optional(),

@@ -1,6 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { unlessToRetry, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import {
   ANNOTATION_IDENTITY,
@@ -17,7 +17,6 @@ import { asAuthorized } from "../http/contract/caller.ts";
 import { ACCESS_QUOTA, applyObjectQuota, hasLimits } from "../organizations/index.ts";
 import { addPerson, makeOrganization, type Person } from "../testing/issuer.ts";
 import { makePrincipal } from "../testing/membership.ts";
-import { unlessToRetry } from "../testing/service.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { clusterAccessJobs } from "./jobs.ts";

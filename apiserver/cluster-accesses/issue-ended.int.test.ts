@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { unlessToRetry, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ATTEMPT_ID, LABEL_CLUSTER_ID, LABEL_ID } from "../../shared/crd/names.ts";
@@ -8,7 +8,6 @@ import { author } from "../clusters/create/testing.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { ApiError } from "../http/errors.ts";
 import { type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
-import { unlessToRetry } from "../testing/service.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { holdsAccess, keepSigned, makeAccessObject, reportReady, setUpAccessService } from "./testing.ts";
 

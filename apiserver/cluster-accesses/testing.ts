@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll } from "vitest";
-import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { unlessToRetry, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { setUp } from "../../e2e/testing/set-up.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
@@ -14,7 +14,7 @@ import type { Deps } from "../deps.ts";
 import { findCluster, type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
 import type { TestApp, TestResponse } from "../testing/app.ts";
 import { makeOrganization } from "../testing/issuer.ts";
-import { setUpTestService, unlessToRetry } from "../testing/service.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { createClientKey, toAccessObject } from "./issue.ts";
 
 const ADMIN_KUBECONFIG =

@@ -3,7 +3,7 @@ import { setUp } from "../../e2e/testing/set-up.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { FINALIZER } from "../../shared/crd/names.ts";
 import { findCluster } from "../resources/project/index.ts";
-import { startTestApp, type TestApp, type TestAppChanges, type TestResponse } from "./app.ts";
+import { startTestApp, type TestApp, type TestAppChanges } from "./app.ts";
 import { startTestIssuer, type TestIssuer } from "./issuer.ts";
 
 /** An API server and the identity provider of its people. */
@@ -67,13 +67,4 @@ export async function waitForFinalizer({ deps }: TestApp, orgId: string, cluster
     const live = await deps.kube.get<Cluster>(clusterKind, known.namespace, known.name);
     return live?.metadata.finalizers?.includes(FINALIZER) === true;
   });
-}
-
-/**
- * Undefined for a refusal that asks to try again, as one gets on a slow machine: for `waitFor`. A 202 says with the same header
- * when to look again.
- */
-export function unlessToRetry(response: TestResponse): TestResponse | undefined {
-  const isToRetry = response.status >= 400 && response.headers.has("retry-after");
-  return isToRetry ? undefined : response;
 }

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { unlessToRetry } from "../../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { writeIntents } from "../../resources/table.ts";
 import type { TestApp, TestResponse } from "../../testing/app.ts";
-import { startTestClusters, unlessToRetry } from "../../testing/service.ts";
+import { startTestClusters } from "../../testing/service.ts";
 
 let api: TestApp;
 let orgId: string;

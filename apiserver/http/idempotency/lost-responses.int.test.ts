@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { isTestFile, listSourceFiles } from "../../../e2e/checks/architecture/imports.ts";
-import { waitFor, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
+import { unlessToRetry, waitFor, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
@@ -23,7 +23,7 @@ import {
   type TestIssuer,
   type TestOrganization,
 } from "../../testing/issuer.ts";
-import { startTestService, unlessToRetry } from "../../testing/service.ts";
+import { startTestService } from "../../testing/service.ts";
 import { describeFile, openDesk, testStorage } from "../../tickets/attachments/testing.ts";
 import { createTicketRequests } from "../../tickets/testing.ts";
 

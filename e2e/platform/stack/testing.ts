@@ -69,6 +69,15 @@ export async function waitFor<T>(
   throw new Error(`waited ${timeoutMs / 1000} s for ${what}; last result: ${describe(last)}`);
 }
 
+/**
+ * Undefined for a refusal that asks to try again, as one gets on a slow machine: for `waitFor`. A 202 says with the same header
+ * when to look again.
+ */
+export function unlessToRetry<R extends Pick<Response, "status" | "headers">>(response: R): R | undefined {
+  const isToRetry = response.status >= 400 && response.headers.has("retry-after");
+  return isToRetry ? undefined : response;
+}
+
 /** Waits for the S3 server of the stack, which may join after the API answers. */
 export async function waitForObjectStore(): Promise<StackInfo["objectStore"]> {
   const { objectStore } = readStack();

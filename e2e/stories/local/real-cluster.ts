@@ -6,7 +6,7 @@ import { loadConnection } from "../../../shared/kube/connection.ts";
 import { createTransport } from "../../../shared/kube/transport.ts";
 import { messageOf } from "../../../shared/program/errors.ts";
 import type { StackInfo } from "../../platform/stack/stack-info.ts";
-import { kubectl, waitFor } from "../../platform/stack/testing.ts";
+import { kubectl, unlessToRetry, waitFor } from "../../platform/stack/testing.ts";
 import { createTenant, type Tenant } from "../../testing/tenant.ts";
 
 /** A running cluster of alice, and every access to it. */
@@ -72,10 +72,9 @@ export async function createRealCluster(
   const asked = { name, k8s_version: options.version ?? "1.35", node_pools: [pool], ...options.body };
   const headers = { "idempotency-key": randomUUID() };
   // On a slow machine the Kubernetes API may not answer in time.
-  const { status, body: cluster } = await waitFor("a response that does not ask to try again", async () => {
-    const response = await alice.request("POST", clusters, asked, headers);
-    return response.status >= 400 && response.headers.has("retry-after") ? undefined : response;
-  });
+  const { status, body: cluster } = await waitFor("a response that does not ask to try again", async () =>
+    unlessToRetry(await alice.request("POST", clusters, asked, headers)),
+  );
   if (status !== 202) throw new Error(`the cluster was refused: ${JSON.stringify(cluster)}`);
   const path = `${clusters}/${cluster.id}`;
   await waitForRunning(alice, path, nodes);
